@@ -84,7 +84,7 @@ def write_labels(
     true = sample.get('gt_label', torch.tensor([])).tolist()
     lines = [f'truth: {class_name(names, label)}' for label in true]
     shown = shown_classes(sample, score_thr, several)
-    lines += [f'{class_name(names, index)} {100 * score:.1f} %' for index, score in shown]
+    lines += [f'{class_name(names, index)} {score:.3f}' for index, score in shown]
     return write_lines(image, lines)
 
 

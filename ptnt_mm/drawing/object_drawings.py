@@ -5,11 +5,12 @@ from typing import Any
 
 import cv2
 import numpy as np
-from PIL import Image, ImageDraw
+from PIL import Image, ImageDraw, ImageFont
 
 from ptnt_mm.drawing.class_drawings import class_name
+from ptnt_mm.drawing.label_places import place_labels
 from ptnt_mm.drawing.letters import font_of, letter_size
-from ptnt_mm.utils.colours import palette_of
+from ptnt_mm.utils.colours import ink_on, palette_of
 
 _LINES_PER_SIDE = 320
 """The longer side of an image in widths of its lines."""
@@ -21,9 +22,6 @@ _SMALLEST_LETTERS = 7
 """In pixels, on images of 280 pixels or less, which names would cover otherwise."""
 
 _OPACITY = 0.4  # of masks
-
-_BRIGHTNESS = (0.299, 0.587, 0.114)
-"""Shares of red, green and blue."""
 
 
 def draw_objects(image: np.ndarray, objects: Any, dataset_meta: Mapping[str, Any]) -> np.ndarray:
@@ -57,12 +55,8 @@ def draw_objects(image: np.ndarray, objects: Any, dataset_meta: Mapping[str, Any
     else:
         for corners, colour in zip(_inside(boxes, drawn), colours, strict=True):
             cv2.rectangle(drawn, corners[:2], corners[2:], colour, line)
-    picture = Image.fromarray(drawn)
-    pen = ImageDraw.Draw(picture)
-    for i, corners in enumerate(_inside(boxes, drawn)):
-        text = _name(objects, i, dataset_meta)
-        _write_name(pen, corners, text, colours[i], picture.size, line)
-    return np.asarray(picture)[..., ::-1]
+    names = [_name(objects, i, dataset_meta) for i in range(len(labels))]
+    return _write_names(drawn, _inside(boxes, drawn), names, colours, line)[..., ::-1]
 
 
 def _masks(objects: Any) -> np.ndarray:
@@ -101,33 +95,42 @@ def _draw_mask(image: np.ndarray, mask: np.ndarray, colour: tuple[int, ...], lin
 
 
 def _name(objects: Any, index: int, dataset_meta: Mapping[str, Any]) -> str:
-    """The class of an object, and its score in percent."""
+    """The class of an object, and its score."""
     if 'label_names' in objects:
         name = str(objects.label_names[index])
     else:
         name = class_name(dataset_meta.get('classes'), int(objects.labels[index]))
-    return f'{name} {100 * float(objects.scores[index]):.0f} %' if 'scores' in objects else name
+    return f'{name} {float(objects.scores[index]):.2f}' if 'scores' in objects else name
 
 
-def _write_name(
-    pen: ImageDraw.ImageDraw,
-    corners: tuple[int, int, int, int],
-    text: str,
-    colour: tuple[int, ...],
-    room: tuple[int, int],
+def _write_names(
+    image: np.ndarray,
+    boxes: list[tuple[int, int, int, int]],
+    names: list[str],
+    colours: list[tuple[int, ...]],
     line: int,
-) -> None:
-    """Write a name above its box, or at the top in it where there is no room above."""
-    left, top, right, bottom = corners
+) -> np.ndarray:
+    """Write names next to boxes, the last on top; returns the picture (H, W, 3)."""
+    picture = Image.fromarray(image)
+    pen = ImageDraw.Draw(picture)
+    fonts = [_font(box, picture.size) for box in boxes]
+    sizes = [
+        (font.getlength(name) + font.size // 2, font.size * 5 // 4)
+        for name, font in zip(names, fonts, strict=True)
+    ]
+    # A label above its box touches the outside of the line.
+    outer = np.array(boxes) + np.array([-1, -1, 1, 1]) * (line // 2)
+    places = place_labels(outer[::-1], sizes[::-1], picture.size)[::-1].round().astype(int)
+    for name, font, colour, place in zip(names, fonts, colours, places.tolist(), strict=True):
+        pen.rectangle(place, colour)
+        middle = (place[0] + font.size // 4, (place[1] + place[3]) / 2)
+        pen.text(middle, name, ink_on(colour), font, anchor='lm')
+    return np.asarray(picture)
+
+
+def _font(box: tuple[int, int, int, int], room: tuple[int, int]) -> ImageFont.FreeTypeFont:
+    """The font for the name of a box on a picture of a size (width, height)."""
+    left, top, right, bottom = box
     largest = letter_size(room, _SMALLEST_LETTERS)
     wanted = min(right - left, bottom - top) // _LETTERS_PER_OBJECT
-    font = font_of(min(max(wanted, largest // 2, _SMALLEST_LETTERS), largest))
-    height = font.size * 5 // 4
-    width = font.getlength(text) + font.size // 2
-    x = max(min(left - line // 2, room[0] - width), 0)
-    y = top - line // 2 - height
-    if y < 0:
-        y = top + line // 2
-    pen.rectangle((x, y, x + width, y + height), colour)
-    ink = 'white' if np.dot(colour, _BRIGHTNESS) < 128 else 'black'
-    pen.text((x + font.size // 4, y + height / 2), text, ink, font, anchor='lm')
+    return font_of(min(max(wanted, largest // 2, _SMALLEST_LETTERS), largest))

@@ -49,5 +49,5 @@ class Classifier(Predictor):
         )
 
     def draw(self, image: np.ndarray, sample: DataSample) -> np.ndarray:
-        """Write the predicted classes with probabilities in percent; small images grow."""
+        """Write the predicted classes with probabilities; small images grow."""
         return write_labels(image, sample, self.classes, self.score_thr, self._several)

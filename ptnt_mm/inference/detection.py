@@ -52,7 +52,7 @@ class _Detector(Predictor):
         return dict(detections=detections)
 
     def draw(self, image: np.ndarray, sample: DetDataSample) -> np.ndarray:
-        """Draw boxes, masks, names and scores in percent, the best on top."""
+        """Draw boxes, masks, names and scores, the best on top."""
         return draw_objects(image, sample.pred_instances, self.dataset_meta)
 
 

@@ -46,6 +46,12 @@ def as_hex(colour: Sequence[int]) -> str:
     return '#{:02x}{:02x}{:02x}'.format(*colour)
 
 
+def ink_on(colour: Sequence[int]) -> str:
+    """'white' or 'black': the one that can be read on an RGB colour."""
+    red, green, blue = colour
+    return 'white' if 0.299 * red + 0.587 * green + 0.114 * blue < 128 else 'black'
+
+
 def more_colours() -> Iterator[tuple[int, int, int]]:
     """Yield different RGB colours without end, neither very light nor very dark."""
     seen = set()

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from ptnt_mm.drawing.panels import Box
 from ptnt_mm.drawing.pictures import class_map, outline
 from ptnt_mm.inference.predictor import Image, Predictor
-from ptnt_mm.utils.colours import as_hex, palette_of
+from ptnt_mm.utils.colours import as_hex, ink_on, palette_of
 from ptnt_mm.utils.text import one_line
 
 _MOST_BOXES = 100
@@ -20,6 +20,7 @@ class FoundBox(NamedTuple):
     score: float
     box: Box
     colour: str
+    ink: str  # of letters on the colour
     outline: str | None = None  # of its mask, an SVG path in pixels of the image
 
 
@@ -62,7 +63,10 @@ def _boxes(predictor: Predictor, sample: Any, described: dict) -> Prediction:
         left, top, right, bottom = found['box']
         box = left, top, round(right - left, 2), round(bottom - top, 2)
         mask = None if masks is None else outline(masks[i].numpy())
-        boxes.append(FoundBox(found['label'], found['score'], box, as_hex(colours[label]), mask))
+        colour = colours[label]
+        boxes.append(
+            FoundBox(found['label'], found['score'], box, as_hex(colour), ink_on(colour), mask)
+        )
     return Prediction(boxes=boxes, score_thr=predictor.score_thr)
 
 

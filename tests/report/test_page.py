@@ -9,6 +9,7 @@ import pytest
 from browser import PHONE, chromium, height, needs_chromium, quiet_page, width
 
 from ptnt_mm.cli.report import main
+from ptnt_mm.drawing.label_places import overlaps
 from ptnt_mm.drawing.page import TEMPLATES
 
 from . import made_runs
@@ -164,14 +165,60 @@ def test_classes_of_other_colours_have_a_legend_of_their_own():
     assert legend((9, 9, 9), (0, 9, 9)) == ['run 0', 'ball', 'run 1', 'ball']
 
 
-def test_a_picture_is_enlarged(page):
+def test_a_picture_is_enlarged_beside_the_ground_truth(page):
     dialog = page.get_by_role('dialog')
     assert dialog.is_hidden()
-    page.locator('#detections .panel').nth(1).click()
-    assert dialog.locator('svg .shape').count() > 0
-    assert dialog.locator('p').inner_text() == 'boxes <b>'
+    card = page.locator('#detections .card').first
+    card.locator('.panel').nth(1).click()
+    assert dialog.locator('p').inner_text() == card.locator('b').inner_text()
+    assert dialog.locator('figure span').all_inner_texts() == ['ground truth', 'boxes <b>']
+    assert dialog.locator('figure:nth-child(2) .shape').count() > 0
     dialog.get_by_role('button', name='Close').click()
     assert dialog.is_hidden()
+    card.locator('.panel').first.click()
+    assert dialog.locator('figure span').all_inner_texts() == ['ground truth']
+
+
+LABELS = """svg => [...svg.querySelectorAll('.label:not(.crowded)')].map((label) => {
+    const [plate, text] = [...label.children].map((part) => part.getBoundingClientRect());
+    return {height: plate.height, inside: text.left >= plate.left && text.right <= plate.right,
+            visible: plate.top >= svg.getBoundingClientRect().top - 1};
+})"""
+
+
+def test_labels_keep_their_size_at_every_zoom(page):
+    panel = page.locator('#detections .panel').nth(1)
+    panel.locator('.label rect[width]').first.wait_for()
+    small = panel.locator('svg').evaluate(LABELS)
+    panel.click()
+    dialog = page.get_by_role('dialog')
+    page.wait_for_function("document.querySelector('dialog .label rect')?.hasAttribute('width')")
+    page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
+    large = dialog.locator('figure:nth-child(2) svg').evaluate(LABELS)
+    assert 0 < len(small) <= len(large)
+    for label in small + large:
+        assert label['height'] == pytest.approx(1.3 * 12, rel=0.02)
+        assert label['inside'] and label['visible']
+    widths = [one.locator('svg').last.bounding_box()['width'] for one in (panel, dialog)]
+    assert widths[1] > 1.5 * widths[0]
+
+
+def test_labels_of_boxes_at_one_place_are_side_by_side(page):
+    page.evaluate(
+        """() => {
+        const box = '<g class="label" data-box="[50, 50, 100, 60]"><rect/><text>cup 0.5</text></g>';
+        document.body.insertAdjacentHTML('beforeend',
+          `<div id="crowd"><svg viewBox="0 0 400 200" width="400">${box.repeat(4)}</svg></div>`);
+        watchLabels(document.getElementById('crowd'));
+    }"""
+    )
+    page.locator('#crowd .label rect[width]').last.wait_for()
+    rooms = page.locator('#crowd .label rect').evaluate_all(
+        'all => all.map(({x, y, width, height}) => '
+        '[x, y, width, height].map(({baseVal}) => baseVal.value))'
+    )
+    corners = np.array([(x, y, x + width, y + height) for x, y, width, height in rooms])
+    assert (overlaps(corners, corners) > 0.1).sum() == len(corners) == 4
 
 
 def test_a_curve_is_chosen(page):

@@ -140,12 +140,10 @@ def file(image: Path, checkpoint: Path, monkeypatch) -> Path:
 @needs_chromium
 def test_the_page_in_a_browser(browser, file: Path):
     with quiet_page(browser, file) as page:
-        boxes = page.locator('#predictions-1 svg g')
+        boxes = page.locator('#predictions-1 svg > .label')
         rows = page.locator('#predictions-1 tbody tr')
         assert boxes.count() == rows.count() > 1
-        assert boxes.last.locator('text').text_content().startswith(f'1 {SCRIPT}'), (
-            'the best on top'
-        )
+        assert boxes.last.text_content().startswith(f'1 {SCRIPT}'), 'the best on top'
         assert page.locator('img').count() == 0
         assert 'box 2, ' in page.locator('article > p').first.inner_text()
         assert page.locator('#colours-1 .choice.shape').count() > 0

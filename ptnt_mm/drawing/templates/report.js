@@ -80,9 +80,16 @@ const dialog = document.querySelector('dialog');
 document.addEventListener('click', ({ target }) => {
   const panel = target.closest('.card .panel');
   if (!panel) return;
-  dialog.querySelector('p').textContent = panel.querySelector('span').textContent;
-  dialog.querySelector('div').replaceChildren(panel.querySelector('svg').cloneNode(true));
+  const card = panel.closest('.card');
+  const shown = [...new Set([card.querySelector('.truth'), panel])];
+  dialog.querySelector('p').textContent = card.querySelector('b').textContent;
+  dialog.querySelector('div').replaceChildren(...shown.map((one) => {
+    const figure = document.createElement('figure');
+    figure.append(...[...one.children].map((child) => child.cloneNode(true)));
+    return figure;
+  }));
   dialog.showModal();
+  watchLabels(dialog);
 });
 
 // ---- Galleries: for a card and the selected filters, a note and the keys to sort by; null to hide it
@@ -123,6 +130,7 @@ function runGallery(gallery, choose) {
   function showMore() {
     cards.append(...found.slice(cards.childElementCount, cards.childElementCount + CARDS).map(({ card }) => card));
     more.hidden = cards.childElementCount === found.length;
+    watchLabels(cards);
   }
   function update() {
     const wanted = Object.fromEntries(new FormData(form));
