@@ -120,7 +120,7 @@ def test_the_description_links_to_the_repository_where_it_has_an_address():
         command, cwd=ROOT, env=environment, check=True, capture_output=True, text=True
     ).stdout
     found = targets(printed)
-    assert f'{address}/docs/images/demo_predictions.jpg?raw=true' in found
+    assert f'{address}/docs/images/cells.jpg?raw=true' in found
     assert f'{address}/docs/how_it_works.md#padding' in found
     assert all(target.startswith('https://') for target in found), found
 

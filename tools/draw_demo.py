@@ -3,9 +3,9 @@
 These commands make the pictures of the docs, after `make demo demo-masks demo-seg demo-cls`:
 
     draw="python tools/draw_demo.py"
-    $draw work_dirs/demo/pictures docs/images/demo_predictions.jpg --num-images 4
-    $draw work_dirs/demo_masks/pictures docs/images/demo_masks.jpg --num-images 6
-    $draw work_dirs/demo_seg/pictures docs/images/demo_seg.jpg --num-images 6
+    $draw work_dirs/demo/pictures docs/images/demo_predictions.jpg
+    $draw work_dirs/demo_masks/pictures docs/images/demo_masks.jpg
+    $draw work_dirs/demo_seg/pictures docs/images/demo_seg.jpg
     $draw work_dirs/demo_cls/val/predictions.json docs/images/demo_cls.jpg
 """
 
@@ -15,18 +15,23 @@ import sys
 from pathlib import Path
 
 from matplotlib.figure import Figure
-from PIL import Image
+from PIL import Image, ImageDraw
 from sklearn.metrics import ConfusionMatrixDisplay
 
 import light_start  # noqa: F401
 from ptnt_mm.cli.arguments import Parser, positive
 from ptnt_mm.data.image_files import read_rgb
+from ptnt_mm.drawing.letters import font_of
 from ptnt_mm.utils.errors import UserError
 
 _WIDTH, _GAP = 1100, 6
 """Pixels of a sheet, and between its pictures."""
 
-_FULL = 4.0
+_LETTERS = 18
+_CAPTIONS = ('ground truth', 'predictions')
+"""Of the halves of each picture, with the height of the letters in pixels."""
+
+_FULL = 2.0
 """A row is full when it is at least this many times as wide as high."""
 
 
@@ -41,7 +46,7 @@ def main(words: list[str] | None = None) -> int:
     )
     parser.add_argument('out', type=Path, help='the drawing, a .jpg or .png file')
     parser.add_argument(
-        '--num-images', type=positive, default=8, help='pictures on the sheet (default: 8)'
+        '--num-images', type=positive, default=2, help='pictures on the sheet (default: 2)'
     )
     return parser.run(draw_demo, words)
 
@@ -60,22 +65,28 @@ def draw_sheet(folder: Path, out: Path, number: int) -> None:
     files = sorted(file for file in folder.rglob('*') if file.suffix in ('.jpg', '.png'))
     if not files:
         raise UserError(f'{folder} contains no pictures: expected the folder of --show-dir')
+    step = max(1, len(files) // number)
     rows = [[]]
-    for file in files[:: max(1, len(files) // number)][:number]:
+    for file in files[step // 2 :: step][:number]:
         if _proportion(rows[-1]) >= _FULL:
             rows.append([])
         rows[-1].append(Image.fromarray(read_rgb(file)))
     heights = [round(_WIDTH / max(_proportion(row), _FULL)) for row in rows]
-    sheet = Image.new('RGB', (_WIDTH - _GAP, sum(heights) + _GAP * (len(rows) - 1)), 'white')
+    strip = 2 * _LETTERS
+    sheet = Image.new('RGB', (_WIDTH - _GAP, sum(heights) + (strip + _GAP) * len(rows)), 'white')
+    pen = ImageDraw.Draw(sheet)
     y = 0
     for row, height in zip(rows, heights, strict=True):
         x = 0
         for picture in row:
             width = round(height * picture.width / picture.height)
-            sheet.paste(picture.resize((width - _GAP, height)), (x, y))
+            for half, caption in enumerate(_CAPTIONS):
+                place = x + half * width // 2, y + strip / 2
+                pen.text(place, caption, 'black', font_of(_LETTERS), anchor='lm')
+            sheet.paste(picture.resize((width - _GAP, height)), (x, y + strip))
             x += width
-        y += height + _GAP
-    sheet.save(out, quality=90)
+        y += height + strip + _GAP
+    sheet.save(out, quality=85)
 
 
 def _proportion(row: list[Image.Image]) -> float:

@@ -9,7 +9,7 @@ from torch import nn
 
 from ptnt_mm.engine.data_files import class_of, data_sets
 from ptnt_mm.engine.hosts import scope_of
-from ptnt_mm.utils.colours import class_colours
+from ptnt_mm.utils.colours import palette_of
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted, first_few, printable
 
@@ -34,10 +34,7 @@ def find_classes(meta: dict, config: Config, model: nn.Module) -> dict[str, Any]
     for known in (_of_checkpoint(meta), metainfo_of_test_data(config)):
         names = known.get('classes')
         if _are_names(names) and number in (None, len(names)):
-            palette = known.get('palette')
-            if not isinstance(palette, (list, tuple)) or len(palette) != len(names):
-                # None, or those of a different data set, inherited with its class.
-                palette = class_colours(len(names))
+            palette = palette_of(known, len(names))
             classes = tuple(printable(str(name)) for name in names)
             return dict(classes=classes, palette=[tuple(colour) for colour in palette])
     return dict(classes=None, palette='random')

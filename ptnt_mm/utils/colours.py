@@ -33,11 +33,14 @@ def palette_of(dataset_meta: Mapping[str, Any], number: int) -> list[Sequence[in
     """The colours of a data set, and generated ones up to ``number`` classes.
 
     Args:
-        dataset_meta: May have a ``palette``, a list of RGB colours; the hosts also allow 'random'.
+        dataset_meta: May have ``classes`` and a ``palette``, a list of RGB colours; the hosts also
+            allow 'random'. A palette of another length than ``classes`` is of a different data
+            set, inherited with its class in the config, and is not used.
         number: Number of classes.
     """
-    palette = dataset_meta.get('palette')
-    own = [] if palette in (None, 'random') else list(palette)
+    palette, classes = dataset_meta.get('palette'), dataset_meta.get('classes')
+    is_own = isinstance(palette, (list, tuple)) and len(classes or palette) == len(palette)
+    own = palette if is_own else ()
     return [*own, *class_colours(number)[len(own) :]]
 
 

@@ -7,6 +7,7 @@ from mmdet.structures.mask import BitmapMasks
 from mmengine.structures import InstanceData
 
 from ptnt_mm.drawing.object_drawings import draw_objects
+from ptnt_mm.utils.colours import PALETTE
 
 GREY = 128
 RED, BLUE = (200, 0, 0), (0, 0, 200)
@@ -88,6 +89,15 @@ def test_names_of_an_open_vocabulary_and_classes_without_colours():
             **more,
         )
         assert (picture != GREY).any()
+
+
+def test_the_palette_of_another_data_set_is_not_used():
+    """A config that changes the classes of CocoDataset inherits the 80 colours of COCO."""
+    meta = dict(classes=('a', 'b'), palette=[(1, 2, 3)] * 80)
+    picture = drawn(
+        (90, 90), meta, bboxes=torch.tensor([[9.0, 30, 80, 80]]), labels=torch.tensor([0])
+    )
+    assert where(picture, PALETTE[0]).any() and not where(picture, (1, 2, 3)).any()
 
 
 def test_nothing_changes_without_objects():

@@ -46,7 +46,7 @@ def test_classes_are_written_on_a_classifiers_images(tmp_path: Path):
     (file,) = tmp_path.rglob('prediction_*')
     assert file.name.startswith('prediction_1.png_7')
     expected = write_lines(
-        np.full((300, 300, 3), (0, 100, 200), np.uint8), ['truth: cat', 'dog 75.0 %', 'cat 25.0 %']
+        np.full((300, 300, 3), (0, 100, 200), np.uint8), ['truth: cat', 'dog 0.750', 'cat 0.250']
     )
     np.testing.assert_array_equal(np.asarray(Image.open(file)), expected[..., ::-1])
 

@@ -20,14 +20,16 @@ def test_pictures_fill_rows_of_one_sheet(tmp_path: Path, capsys):
     (tmp_path / 'pictures' / 'ball').mkdir(parents=True)
     tones = {'1.jpg': 40, '2.png': 80, '3.png': 120, 'ball/4.png': 160, 'ball/5.png': 200}
     for name, tone in tones.items():
-        Image.new('RGB', (90, 40), (tone,) * 3).save(tmp_path / 'pictures' / name)
+        Image.new('RGB', (50, 40), (tone,) * 3).save(tmp_path / 'pictures' / name)
     out = tmp_path / 'sheet.png'
     assert draw(tmp_path / 'pictures', out, '--num-images', 4) == 0
     assert f'Drawing: {out}' in capsys.readouterr().out
     pixels = np.asarray(Image.open(out).convert('L'))
     height, width = pixels.shape
-    quarters = [pixels[h, w] for h in (height // 4, -9) for w in (width // 4, -9)]
+    quarters = [pixels[h, w] for h in (height // 4, -20) for w in (width // 4, -9)]
     assert np.allclose(quarters, [40, 80, 120, 160], atol=2)
+    captions = pixels[: tool._LETTERS * 2] < 100
+    assert captions[:, : width // 4].any() and captions[:, width // 4 : width // 2].any()
 
 
 def test_a_classifiers_confusion(tmp_path: Path, monkeypatch):
