@@ -131,4 +131,6 @@ def _find_config(path: str) -> Path:
     if path in config_names():
         return config_path(path)
     near = suggest(Path(path).stem, config_names())
-    raise UserError(f'there is no config file {path}: {near or "ptnt configs lists the names"}')
+    raise UserError(
+        f'there is no config file {path}: {near or "ptnt configs list prints the names"}'
+    )

@@ -13,6 +13,7 @@ from repository import ROOT
 from ptnt_mm.api import training
 from ptnt_mm.cli import commands, export, train
 from ptnt_mm.cli.commands import COMMANDS, command_line
+from ptnt_mm.cli.configs import GROUPS
 from ptnt_mm.engine.training_modes import LOG_BACKENDS
 from ptnt_mm.export.formats import FORMATS
 
@@ -102,14 +103,27 @@ def test_an_error_is_status_1(ptnt, capsys):
 
 
 def test_list_and_copy_are_short_for_parts_of_configs(ptnt, capsys, tmp_path: Path):
-    assert ptnt('list') == ptnt('configs') == ptnt('configs', 'list') == 0
+    assert ptnt('list') == ptnt('configs', 'list') == 0
     names = capsys.readouterr().out.splitlines()
-    third = len(names) // 3
-    assert names == names[:third] * 3 and 'retinanet_ptnt_s_1x' in names
+    half = len(names) // 2
+    assert names == names[:half] * 2 and 'retinanet_ptnt_s_1x' in names
     assert ptnt('copy', 'retinanet_ptnt_s_1x', str(tmp_path)) == 0
     files = capsys.readouterr().out.splitlines()
     assert files[0] == str(tmp_path / 'retinanet_ptnt_s_1x.py') and len(files) > 1
     assert all(Path(file).is_file() for file in files)
+
+
+def test_configs_are_listed_in_groups(ptnt, capsys):
+    assert ptnt('configs') == 0
+    *groups, _, hint = capsys.readouterr().out.splitlines()
+    assert 'configs list GROUP' in hint
+    counts = {name: int(number) for name, number, *_ in map(str.split, groups)}
+    assert counts.keys() == GROUPS.keys() and all('  ' in line for line in groups)
+    for group, count in counts.items():
+        assert ptnt('configs', 'list', group) == 0
+        assert len(capsys.readouterr().out.splitlines()) == count
+    assert ptnt('configs', 'list', 'yolo') == 1
+    assert 'no group yolo: choose from atss, ' in capsys.readouterr().err
 
 
 def test_a_library_that_is_missing_is_one_line(ptnt, monkeypatch, capsys):

@@ -57,6 +57,7 @@ NETWORKS = {
     'gfl_ptnt_ti': 'GFL, PyramidTNT-Ti, random initialisation',
     'gfl_resnet18': 'GFL, ResNet-18, random initialisation',
     'gfl_pvtv2_b0': 'GFL, PVTv2-B0, random initialisation',
+    'gfl_swin_t': 'GFL, Swin-T, random initialisation',
     'mask_rcnn_lite0': 'Mask R-CNN, EfficientNet-Lite0 with ImageNet weights: the recipe',
     'condinst_lite0': 'CondInst, EfficientNet-Lite0 with ImageNet weights',
     'solov2_lite0': 'SOLOv2, EfficientNet-Lite0 with ImageNet weights',

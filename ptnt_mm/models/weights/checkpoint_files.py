@@ -61,8 +61,11 @@ def describe_checkpoint(file: str) -> Iterator[tuple[str, Any]]:
     report = _compare(trunk, found) if found.arch else None
     if found.arch:
         arch = f'{found.kind} {found.arch}'.removeprefix('PyramidTNT ')
-        options = [f'{key}={value!r}' for key, value in _options_of_pyramid(trunk, found).items()]
-        yield 'arch', ', '.join([arch, *options])
+        options = _options_of_pyramid(trunk, found)
+        has_groups = options.pop('norm_cfg', None) is not None
+        parts = [arch, *(f'{key}={value!r}' for key, value in options.items())]
+        parts += ['GroupNorm (the weights do not show how many groups)'] if has_groups else []
+        yield 'arch', ', '.join(parts)
     else:
         yield 'arch', f'unknown; it looks like {looks_like(trunk)}'
     if found.kind:

@@ -20,12 +20,13 @@ class LoadReport:
     mismatched: Shapes = field(default_factory=dict)  # of a shape that cannot be converted
 
     def table(self) -> str:
-        """One line for each outcome: how many keys, and the first few."""
+        """One line for each outcome that there is: how many keys, and the first few."""
         resized = [f'{key} {was} -> {now}' for key, (was, now) in self.resized.items()]
         named = dict(resized=resized, unused=self.unused, new=self.new, missing=self.missing)
         lines = [f'  {"loaded":<8}{len(self.loaded):>5}']
         for fate, keys in named.items():
-            lines.append(f'  {fate:<8}{len(keys):>5}  {first_few(keys)}'.rstrip())
+            if keys:
+                lines.append(f'  {fate:<8}{len(keys):>5}  {first_few(keys)}')
         return '\n'.join(lines)
 
     def problems(self) -> list[str]:

@@ -39,6 +39,8 @@ _ENTRIES = ('state_dict_ema', 'state_dict', 'model_ema', 'model')
 
 _WRAPPERS = re.compile(r'((module|backbone|model|network)\.)*')  # network: of TimmFeatures
 
+_COUNTER = 'num_batches_tracked'  # of BatchNorm; nothing here reads it
+
 
 class Table(NamedTuple):
     """A kind of position table."""
@@ -117,9 +119,7 @@ def may_lack(module: nn.Module) -> frozenset[str]:
         for name in getattr(part, 'pretrained_may_lack', ())
     )
     return frozenset(
-        key
-        for key in module.state_dict()
-        if key.endswith('num_batches_tracked') or f'{key}.'.startswith(listed)
+        key for key in module.state_dict() if key.endswith(_COUNTER) or f'{key}.'.startswith(listed)
     )
 
 
@@ -158,7 +158,9 @@ def adapt(
         Weights to copy into the model, and the report.
     """
     ready: Weights = {}
-    report = LoadReport(unused=[key for key in weights if key not in own])
+    # Frozen BatchNorm does not count batches.
+    unused = [key for key in weights if key not in own and not key.endswith(_COUNTER)]
+    report = LoadReport(unused=unused)
     for key, target in own.items():
         if key not in weights:
             absent = report.new if key in optional else report.missing
