@@ -92,7 +92,7 @@ def copy_config(name: str, folder: Path) -> list[Path]:
         folder: Where to copy to; created if missing.
 
     Returns:
-        The files written: first the config, then its bases.
+        The written files, the config first, then its bases.
 
     Raises:
         UserError: if the name is unknown, if one of the files already exists with other content,

@@ -30,9 +30,12 @@ def report(
     Args:
         work_dirs: The work dirs of the runs, or folders of projects: one, or several to compare.
             Duplicates are ignored.
-        out: The page, which is returned. By default ``report.html`` in the first work dir, where
+        out: The page. By default ``report.html`` in the first work dir, where
             the page of an earlier call is replaced.
         overwrite: Whether to replace any other existing file.
+
+    Returns:
+        The page.
 
     Raises:
         UserError: for everything that the user can correct.

@@ -79,6 +79,9 @@ def check(
         pretrained: The backbone's weights that training will start from, as ``ptnt train`` takes
             them; None for those of the config.
 
+    Returns:
+        All findings, also what is right, in the order of the subjects.
+
     Raises:
         UserError: if the host library cannot be imported, or the config is not complete or has no
             backbone for ``pretrained``.

@@ -44,6 +44,9 @@ def read_checkpoint(path: str | os.PathLike, map_location: Any = 'cpu') -> dict:
             address ends in ``#sha256=`` and at least 8 digits, the file's hash must match them.
         map_location: Where its tensors go, as in ``torch.load``.
 
+    Returns:
+        The content of the file.
+
     Raises:
         CheckpointError: if there is no such file, or it cannot be downloaded, is not a checkpoint,
             is damaged, or contains something that no genuine checkpoint does.

@@ -53,7 +53,10 @@ def find_images(folder: Path, without: Path | None = None) -> Images:
 
 
 def read_image(file: Path, value_range: Range | None = None) -> np.ndarray:
-    """Read an image as :func:`read_rgb` does, but (H, W, 3) uint8, BGR, as in OpenCV.
+    """Read an image as :func:`read_rgb` does, but with OpenCV's order of colours.
+
+    Returns:
+        (H, W, 3) uint8, BGR.
 
     Raises:
         UserError: as :func:`read_rgb`.

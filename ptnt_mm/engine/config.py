@@ -36,6 +36,9 @@ READ_KEYS = (set(inspect.signature(Runner).parameters) | _TOP_LEVEL) - {'cfg'}
 def read_config(path: Path | str, options: dict | None = None) -> Config:
     """Read a config file, a project's or one of this package's by name; apply ``--cfg-options``.
 
+    Returns:
+        The complete config, with its bases.
+
     Raises:
         UserError: if there is no such file, if it cannot be executed, if it needs a package that
             is not installed, or if nothing reads an option's first key.

@@ -43,6 +43,9 @@ def load_predictor(
         device: Such as 'cpu' or 'cuda:1'; None for the best available one.
         score_thr: The lowest score of a prediction; None for the host's default.
 
+    Returns:
+        The predictor of the config's task: called with an image, it returns what was found.
+
     Raises:
         UserError: if the config lacks its model or its test data set, the host cannot be imported
             or is not supported, the model cannot be built, the checkpoint does not fit it, it has

@@ -71,7 +71,7 @@ def to_dicts(rows: list[Row], baseline: str) -> list[dict[str, Any]]:
 
 def to_tables(rows: list[Row], baseline: str) -> str:
     """The numbers as one Markdown table for each setting, with ratios to a contender's times."""
-    headings = ('seconds', 'min to max', 'images/s', f'to {baseline}', 'peak MiB', 'G, G/s')
+    headings = ('seconds', 'min to max', 'images/s', f'to {baseline}', 'peak MiB', 'GMAC', 'GMAC/s')
     tables = {row.setting: new_table('model', *headings) for row in rows}
     for row in rows:
         ratio, rate = row.ratio(rows, baseline), row.multiply_adds_per_second
@@ -82,6 +82,7 @@ def to_tables(rows: list[Row], baseline: str) -> str:
             f'{row.images_per_second:.2f}',
             '' if ratio is None else f'{ratio:.2f}',
             '' if row.peak_bytes is None else f'{row.peak_bytes / 2**20:.0f}',
-            '' if rate is None else f'{row.multiply_adds / 1e9:.1f}, {rate / 1e9:.0f}',
+            '' if rate is None else f'{row.multiply_adds / 1e9:.1f}',
+            '' if rate is None else f'{rate / 1e9:.0f}',
         )
     return '\n\n'.join(f'{setting}\n\n{to_text(table)}' for setting, table in tables.items())
