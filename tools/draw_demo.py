@@ -1,12 +1,9 @@
 """Draw a demo: pictures of its predictions on one sheet, or the confusion matrix of its classifier.
 
-These commands make the pictures of the docs, after `make demo demo-masks demo-seg demo-cls`:
+These commands make pictures of the docs, after `make demo demo-cls`:
 
-    draw="python tools/draw_demo.py"
-    $draw work_dirs/demo/pictures docs/images/demo_predictions.jpg
-    $draw work_dirs/demo_masks/pictures docs/images/demo_masks.jpg
-    $draw work_dirs/demo_seg/pictures docs/images/demo_seg.jpg
-    $draw work_dirs/demo_cls/val/predictions.json docs/images/demo_cls.jpg
+    python tools/draw_demo.py work_dirs/demo/pictures docs/images/demo_predictions.jpg
+    python tools/draw_demo.py work_dirs/demo_cls/val/predictions.json docs/images/demo_cls.jpg
 """
 
 import argparse

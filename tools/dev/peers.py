@@ -1,6 +1,6 @@
 """Compare a detector made by `ptnt new` with Ultralytics' YOLO, for docs/results.md.
 
-    ptnt new photos/bccd bccd --backbone ptnt_ti --size 256 --epochs 10
+    ptnt new photos/bccd bccd --backbone ptnt_ti --weights none --size 256 --epochs 10
     python tools/dev/peers.py bccd --name bccd_ptnt_ti --env yolo_env --out work_dirs/peers_bccd
 
 Both get the same images, boxes and image size, one thread, and the CPU minutes (user and system
