@@ -24,6 +24,8 @@ from ptnt_mm.utils.errors import UserError
 _WIDTH, _GAP = 1100, 6
 """Pixels of a sheet, and between its pictures."""
 
+_BACKGROUND = '#30363d'  # suits light and dark pages
+
 _LETTERS = 18
 _CAPTIONS = ('ground truth', 'predictions')
 """Of the halves of each picture, with the height of the letters in pixels."""
@@ -70,7 +72,8 @@ def draw_sheet(folder: Path, out: Path, number: int) -> None:
         rows[-1].append(Image.fromarray(read_rgb(file)))
     heights = [round(_WIDTH / max(_proportion(row), _FULL)) for row in rows]
     strip = 2 * _LETTERS
-    sheet = Image.new('RGB', (_WIDTH - _GAP, sum(heights) + (strip + _GAP) * len(rows)), 'white')
+    size = _WIDTH - _GAP, sum(heights) + strip * len(rows)
+    sheet = Image.new('RGB', size, _BACKGROUND)
     pen = ImageDraw.Draw(sheet)
     y = 0
     for row, height in zip(rows, heights, strict=True):
@@ -78,11 +81,11 @@ def draw_sheet(folder: Path, out: Path, number: int) -> None:
         for picture in row:
             width = round(height * picture.width / picture.height)
             for half, caption in enumerate(_CAPTIONS):
-                place = x + half * width // 2, y + strip / 2
-                pen.text(place, caption, 'black', font_of(_LETTERS), anchor='lm')
+                place = x + half * width // 2 + _LETTERS / 2, y + strip / 2
+                pen.text(place, caption, 'white', font_of(_LETTERS), anchor='lm')
             sheet.paste(picture.resize((width - _GAP, height)), (x, y + strip))
             x += width
-        y += height + strip + _GAP
+        y += height + strip
     sheet.save(out, quality=85)
 
 

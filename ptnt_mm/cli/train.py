@@ -102,6 +102,17 @@ def _run(args: argparse.Namespace) -> None:
         show(_closing(runner, args))
 
 
+_OF_TRAINING = (
+    'train_',
+    'val_',
+    'optim_wrapper',
+    'param_scheduler',
+    'auto_scale_lr',
+    'default_hooks',
+)
+"""How settings begin that prediction does not read."""
+
+
 def _closing(runner: 'Runner', args: argparse.Namespace) -> str:
     """The scores of the best evaluation, the paths of the results, and the next commands."""
     from ptnt_mm.drawing.curves import draw_curves
@@ -123,8 +134,9 @@ def _closing(runner: 'Runner', args: argparse.Namespace) -> str:
     following = [f'  {shlex.join(["ptnt", "report", str(work_dir)])}']
     if best:
         # In its own work dir, the checkpoint of an unchanged config is found without its name.
-        changed = [str(best)] if args.work_dir or args.cfg_options else []
-        options = ['--cfg-options', *args.cfg_options] if args.cfg_options else []
+        options = [word for word in args.cfg_options or () if not word.startswith(_OF_TRAINING)]
+        changed = [str(best)] if args.work_dir or options else []
+        options = ['--cfg-options', *options] if options else []
         words = ['ptnt', 'infer', 'PHOTOS', args.config, *changed, *options]
         following.append(f'  {shlex.join(words)}')
     display = display_of(runner)

@@ -38,7 +38,7 @@ def waiting(title: str) -> Progress:
         console=Console(stderr=True),
         disable=not is_terminal(sys.stderr),
         transient=True,
-        redirect_stdout=False,  # output of the step may go to a file
+        redirect_stdout=is_terminal(sys.stdout),  # what the step prints stands above the clock
     )
     clock.add_task(title, total=None)
     return clock

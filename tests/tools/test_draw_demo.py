@@ -28,7 +28,7 @@ def test_pictures_fill_rows_of_one_sheet(tmp_path: Path, capsys):
     height, width = pixels.shape
     quarters = [pixels[h, w] for h in (height // 4, -20) for w in (width // 4, -9)]
     assert np.allclose(quarters, [40, 80, 120, 160], atol=2)
-    captions = pixels[: tool._LETTERS * 2] < 100
+    captions = pixels[: tool._LETTERS * 2] > 200
     assert captions[:, : width // 4].any() and captions[:, width // 4 : width // 2].any()
 
 

@@ -83,6 +83,7 @@ document.addEventListener('click', ({ target }) => {
   const card = panel.closest('.card');
   const shown = [...new Set([card.querySelector('.truth'), panel])];
   dialog.querySelector('p').textContent = card.querySelector('b').textContent;
+  dialog.querySelector('.legend').innerHTML = card.closest('.gallery').querySelector('.legend').innerHTML;
   dialog.querySelector('div').replaceChildren(...shown.map((one) => {
     const figure = document.createElement('figure');
     figure.append(...[...one.children].map((child) => child.cloneNode(true)));
@@ -103,10 +104,12 @@ function detections(card, wanted) {
     return (!wanted.kind || kind === wanted.kind) && isLow === (kind === 'missed');
   }
   for (const one of card.querySelectorAll('[data-kind]')) if (!isShown(one.dataset)) one.remove();
-  const wrong = [...card.querySelectorAll('[data-kind]:not([data-kind=truth], [data-kind=correct])')];
+  const ofPanels = [...card.querySelectorAll('.panel:not(.truth)')]
+    .map((panel) => [...panel.querySelectorAll('[data-kind]:not([data-kind=truth], [data-kind=correct])')]);
+  const wrong = ofPanels.flat();
   const found = wrong.filter((one) => one.dataset.kind !== 'missed').map((one) => Number(one.dataset.score));
   return wrong.length === 0 ? null : {
-    note: wrong.length === 1 ? '1 error' : `${wrong.length} errors`,
+    note: wrong.length === 1 ? '1 error' : `${ofPanels.map((panel) => panel.length).join(' + ')} errors`,
     'worst first': -found.reduce((sum, score) => sum + score, wrong.length - found.length),
     'most errors': -wrong.length,
     'highest score of an error': -Math.max(0, ...found),
@@ -151,7 +154,8 @@ function runGallery(gallery, choose) {
     cards.style.setProperty('--panels', found[0]?.card.querySelectorAll('.panel').length ?? 1);
     cards.replaceChildren();
     showMore();
-    count.textContent = `${found.length} of the ${count.dataset.of}`;
+    count.textContent = found.length === all.length ? `The ${count.dataset.of}`
+      : `${found.length} of the ${count.dataset.of}`;
   }
   more.addEventListener('click', showMore);
   form.addEventListener('input', update);

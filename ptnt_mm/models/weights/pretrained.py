@@ -245,7 +245,8 @@ def load_pretrained(
     check_finite(ready, source)
     for key, weight in ready.items():
         own[key].copy_(weight)
-    print_log(f'Weights from {source} ({entry}):\n{report.table()}', logger=logger)
+    named = source if is_content else checkpoint
+    print_log(f'Weights from {named} ({entry}):\n{report.table()}', logger=logger)
     return report
 
 
