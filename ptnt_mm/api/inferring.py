@@ -15,6 +15,7 @@ from ptnt_mm.inference.predictor import Predictor
 from ptnt_mm.inference.results import Results
 from ptnt_mm.inference.source import default_out, find_source, process_images, process_video
 from ptnt_mm.inference.video import Window
+from ptnt_mm.utils.console import fitted
 from ptnt_mm.utils.decoding import type_and_shape
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.progress import waiting
@@ -107,7 +108,7 @@ def infer(
             score_thr=predictor.score_thr,
             classes=predictor.classes,
         )
-        print(_closing(results, predictor))
+        print(fitted(_closing(results, predictor), sys.stdout))
     if results.failed:
         failed, found = len(results.failed), len(results.found)
         raise UserError(f'{failed} of {failed + found} images failed')

@@ -36,8 +36,11 @@ def check_lengths(config: Config, data: Sequence[Data], gpus: int) -> Iterator[F
             run = f'{counted(epochs, "epoch")} of {length} iterations'
             what = f'is {end}, but training ends after {run}'
             yield warning(f'param_scheduler[{i}].end', what, 'lower it, or train for longer')
-    interval = ((config.get('default_hooks') or {}).get('logger') or {}).get('interval', 10)
-    if isinstance(interval, int) and interval > length:
+    logger = (config.get('default_hooks') or {}).get('logger') or {}
+    interval = logger.get('interval', 10)
+    # MMEngine also logs at the end of an epoch that is not long.
+    is_long = logger.get('ignore_last', True) and length > logger.get('interval_exp_name', 1000)
+    if isinstance(interval, int) and interval > length and is_long:
         what = f'is {interval}, but an epoch has {length} iterations: no loss is logged'
         yield note('default_hooks.logger.interval', what)
 

@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
 
-from ptnt_mm.utils.text import unknown_name
+from ptnt_mm.utils.text import suggest
 from ptnt_mm.version import __version__
 
 COMMANDS = (
@@ -50,7 +50,8 @@ def main() -> int:
         parser.print_help(sys.stderr)
         return 2
     if not sys.argv[1].startswith('-') and sys.argv[1] not in names:
-        parser.error(unknown_name('command', sys.argv[1], names))
+        near = suggest(sys.argv[1], names) or 'ptnt --help lists them'
+        parser.error(f'unknown command {sys.argv[1]!r}: {near}')
     name = parser.parse_args(sys.argv[1:2]).command
     name, *part = _SHORT.get(name, name).split()
     # As for a script of this name: parsers show it, and `command_line` reads it.

@@ -20,6 +20,7 @@ from ptnt_mm.cli.json_output import add_json, json_output
 from ptnt_mm.utils.console import show
 from ptnt_mm.utils.metrics import readable
 from ptnt_mm.utils.tables import listed
+from ptnt_mm.utils.text import counted, near
 
 if TYPE_CHECKING:
     from mmengine.runner import Runner
@@ -60,6 +61,9 @@ def _run(args: argparse.Namespace) -> None:
             tta=args.tta,
             launcher=args.launcher,
         )
+        if is_main_process():
+            images = counted(len(runner.test_loop.dataloader.dataset), 'image')
+            show(f'Testing {near(checkpoint)} on {images}')
         metrics = run_test(runner)
         if is_main_process():
             write(metrics)
@@ -76,7 +80,6 @@ def _closing(metrics: dict[str, float], runner: 'Runner', args: argparse.Namespa
     parts = [
         listed(readable(metrics)) or NO_FIGURES,
         class_table(display_of(runner).classes),
-        'Done.',
+        listed({name: near(path) for name, path in paths.items() if path is not None}),
     ]
-    parts.append(listed({name: path for name, path in paths.items() if path is not None}))
-    return '\n'.join(filter(None, parts))
+    return '\n\n'.join(filter(None, parts))

@@ -15,7 +15,7 @@ from ptnt_mm.cli.importing import importing
 from ptnt_mm.utils.console import show
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.tables import listed
-from ptnt_mm.utils.text import duration
+from ptnt_mm.utils.text import duration, near
 
 if TYPE_CHECKING:
     from mmengine.runner import Runner
@@ -126,11 +126,12 @@ def _closing(runner: 'Runner', args: argparse.Namespace) -> str:
         curves = draw_curves(work_dir, work_dir / 'curves.png')
     except (OSError, UserError) as error:
         # Only the weights matter: a run that cannot be drawn is still successful.
-        curves = f'none ({error})'
+        curves = None
+        show(f'warning: no curves were drawn: {error}')
     last, best = latest_checkpoint(work_dir), best_checkpoint(work_dir)
-    paths = dict(checkpoint=last or 'none', best=best, log=log_file(), curves=curves)
-    if best in (last, None):
-        del paths['best']
+    paths = dict(
+        checkpoint=last, best=None if best == last else best, log=log_file(), curves=curves
+    )
     following = [f'  {shlex.join(["ptnt", "report", str(work_dir)])}']
     if best:
         # In its own work dir, the checkpoint of an unchanged config is found without its name.
@@ -143,7 +144,7 @@ def _closing(runner: 'Runner', args: argparse.Namespace) -> str:
     parts = [
         f'Done in {duration(display.took)}{display.summary and ": "}{display.summary}',
         class_table(display.classes),
-        listed(paths),
+        listed({name: near(path) for name, path in paths.items() if path}),
         '\n'.join(['Next:', *following]),
     ]
     return '\n\n'.join(filter(None, parts))

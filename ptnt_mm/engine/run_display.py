@@ -114,7 +114,7 @@ class RunDisplay(Hook):
             if _has_epochs(runner):
                 title, _ = _title_and_length(runner)
                 took = duration(time.monotonic() - self._epoch_begun)
-                say('  '.join((title, *_loss(runner.message_hub, 50), took)))
+                say('  '.join((title, *_loss(runner), took)))
 
     def before_val_epoch(self, runner: Any) -> None:
         """Begin the bar of an evaluation."""
@@ -208,7 +208,7 @@ class RunDisplay(Hook):
     def _status(self, runner: Any, batch: Any) -> str:
         """Loss, speed, memory and remaining time: 'loss 0.421  5.7 images/s  12 min left'."""
         hub = runner.message_hub
-        parts = _loss(hub, _USUAL_INTERVAL)
+        parts = _loss(runner)
         inputs = batch.get('inputs') if isinstance(batch, Mapping) else None
         if isinstance(inputs, list | torch.Tensor) and 'train/time' in hub.log_scalars:
             seconds = hub.get_scalar('train/time').mean(_USUAL_INTERVAL)
@@ -263,11 +263,12 @@ def _title_and_length(runner: Any) -> tuple[str, int]:
     return f'epoch {runner.epoch + 1}/{runner.max_epochs}', len(runner.train_dataloader)
 
 
-def _loss(hub: MessageHub, window: int) -> list[str]:
-    """The mean loss of the last iterations, if a model logs one."""
-    if 'train/loss' not in hub.log_scalars:
+def _loss(runner: Any) -> list[str]:
+    """The mean loss of the last iterations, as in MMEngine's log, if a model logs one."""
+    scalars = runner.message_hub.log_scalars
+    if 'train/loss' not in scalars:
         return []
-    return [f'loss {hub.get_scalar("train/loss").mean(window):.3f}']
+    return [f'loss {scalars["train/loss"].mean(runner.log_processor.window_size):.3f}']
 
 
 def _interval(runner: Any) -> int:

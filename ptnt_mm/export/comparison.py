@@ -13,6 +13,7 @@ from ptnt_mm.deploy.pixels import full_mask, prepared
 from ptnt_mm.deploy.runtimes import Run
 from ptnt_mm.export.end_to_end import EndToEndModel
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import counted
 
 TOLERANCE = 1e-3
 """Tolerance for boxes in image sides, for scores, and for the share of different pixels."""
@@ -50,12 +51,14 @@ class Differences:
 
     def __str__(self) -> str:
         """A summary in one line."""
-        boxes = ''
+        size, boxes = f'{self.size[0]}x{self.size[1]}', ''
         if 'boxes' in self.largest:
+            if not self.matched + self.unmatched + self.ties:
+                return f'  {size}: no boxes to compare'
             ties = f', {self.ties} tied' if self.ties else ''
-            boxes = f'{self.matched} boxes matched, {self.unmatched} not{ties}; '
+            boxes = f'{counted(self.matched, "box")} matched, {self.unmatched} not{ties}; '
         found = ', '.join(f'{kind} {value:.1e}' for kind, value in self.largest.items())
-        return f'{self.size[0]}x{self.size[1]}: {boxes}largest differences: {found}'
+        return f'  {size}: {boxes}largest differences: {found}'
 
 
 @torch.no_grad()

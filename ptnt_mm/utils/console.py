@@ -1,7 +1,9 @@
 """Run commands, and print their errors and warnings in colour on a terminal."""
 
 import os
+import shutil
 import sys
+import textwrap
 import traceback
 from collections.abc import Callable
 from io import TextIOWrapper
@@ -42,6 +44,27 @@ def show(text: str, stderr: bool = False) -> None:
     print(captured.get(), end='', file=sys.stderr if stderr else sys.stdout)
 
 
+def wrapped(text: str, width: int, column: int = 4) -> str:
+    """Wrap long lines between words; paths and flags stay whole.
+
+    Args:
+        text: One or more lines.
+        width: In characters.
+        column: Where the rest of a wrapped line begins, unless the line itself is indented more.
+    """
+    whole = dict(break_long_words=False, break_on_hyphens=False)
+    lines = []
+    for line in text.strip('\n').split('\n'):
+        indent = ' ' * max(len(line) - len(line.lstrip()), column)
+        lines += textwrap.wrap(line, width, subsequent_indent=indent, **whole) or ['']
+    return '\n'.join(lines)
+
+
+def fitted(text: str, stream: TextIO | None) -> str:
+    """The same text, wrapped if the stream is a terminal: in a file, a line stays a line."""
+    return wrapped(text, shutil.get_terminal_size().columns) if is_terminal(stream) else text
+
+
 def show_traceback(error: BaseException) -> None:
     """Print the traceback of an exception if ``PTNT_TRACEBACK=1`` is set."""
     if os.environ.get('PTNT_TRACEBACK') == '1':
@@ -57,7 +80,7 @@ def exit_status(command: Callable[[], int | None]) -> int:
         return command() or 0
     except UserError as error:
         show_traceback(error)
-        show(f'error: {error}', stderr=True)
+        show(fitted(f'error: {error}', sys.stderr), stderr=True)
         return 1
     except KeyboardInterrupt as stopped:
         print(f'\nStopped: {stopped}' if str(stopped) else '\nStopped.', file=sys.stderr)

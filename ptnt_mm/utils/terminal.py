@@ -7,13 +7,12 @@ not with ``extra=FOR_THE_FILE``. How far a run is, `ptnt_mm.engine.run_display` 
 import logging
 import shutil
 import sys
-import textwrap
 from contextlib import suppress
 from functools import cache, wraps
 from types import FrameType
 from typing import Any
 
-from ptnt_mm.utils.console import is_terminal, show
+from ptnt_mm.utils.console import is_terminal, show, wrapped
 from ptnt_mm.utils.noise import is_noise, is_ours, library_of
 
 FOR_THE_FILE = {'for_the_file': True}
@@ -40,15 +39,9 @@ class TerminalHandler(logging.Handler):
 
 
 def say(text: str, column: int = 4) -> None:
-    """Print text on standard output. Long lines are wrapped between words.
-
-    Args:
-        text: One or more lines.
-        column: Where the rest of a wrapped line begins, unless the line itself is indented more.
-    """
-    parts = (_wrapped(line, line_width(), column) for line in text.strip('\n').split('\n'))
+    """Print text on standard output, long lines as :func:`wrapped` returns them."""
     with suppress(BrokenPipeError):  # nobody reads any more: no reason to stop a run
-        show('\n'.join(line for part in parts for line in part))
+        show(wrapped(text, line_width(), column))
 
 
 def line_width() -> int:
@@ -79,12 +72,6 @@ def use_terminal_everywhere() -> None:
             use_terminal(self)
 
         MMLogger.__init__ = start
-
-
-def _wrapped(line: str, width: int, column: int) -> list[str]:
-    indent = ' ' * max(len(line) - len(line.lstrip()), column)
-    whole = dict(break_long_words=False, break_on_hyphens=False)  # paths and flags stay whole
-    return textwrap.wrap(line, width, subsequent_indent=indent, **whole) or ['']
 
 
 def _judge(record: logging.LogRecord) -> tuple[bool, bool]:

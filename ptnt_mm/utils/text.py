@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from pathlib import Path
 from string import ascii_letters
 
 _LISTED = 20  # maximum number of known names to list
@@ -98,6 +99,12 @@ def counted(number: int, noun: str) -> str:
     """A number with its noun in the singular or plural: '1 process', '8,000 processes'."""
     ending = 'es' if noun.endswith(('s', 'x')) else 's'
     return f'{number:,} {noun}{"" if number == 1 else ending}'
+
+
+def near(path: Path | str) -> str:
+    """A path as seen from the current folder, if it is in it."""
+    path = Path(path)
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
 def format_bytes(number: int) -> str:

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from unittest.mock import Mock
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -59,7 +59,8 @@ def test_a_file_that_is_there_stays_and_no_work_is_done(tmp_path: Path):
 def test_metrics_of_a_test(tmp_path: Path, capsys, monkeypatch):
     """With all digits; the text is rounded."""
     metrics = {'coco/bbox_mAP': 0.46512345, 'mIoU': float('nan')}
-    monkeypatch.setattr(testing, 'build_test', lambda *arguments, **options: Mock(hooks=[]))
+    built = MagicMock(hooks=[])
+    monkeypatch.setattr(testing, 'build_test', lambda *arguments, **options: built)
     monkeypatch.setattr(testing, 'run_test', lambda runner: metrics)
     monkeypatch.setattr(runner, 'log_file', lambda: Path('run.log'))
     config, file = tmp_path / 'mine.py', tmp_path / 'metrics.json'

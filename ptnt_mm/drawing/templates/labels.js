@@ -3,6 +3,7 @@
 
 const LETTERS = 12; // pixels
 const MOST_COVERED = 1; // boxes that may lie under the whole of a label
+const MOST_AREA = 0.15; // of a picture, under labels
 
 function overlap(a, b) {
   const width = Math.min(a.x + a.width, b.x + b.width) - Math.max(a.x, b.x);
@@ -31,16 +32,21 @@ function placeLabels(svg) {
   for (const label of labels) label.lastElementChild.setAttribute('font-size', size);
   const widths = labels.map((label) => label.lastElementChild.getComputedTextLength() + size / 2);
   const placed = [];
+  const room = svg.viewBox.baseVal;
+  let free = MOST_AREA * room.width * room.height;
   labels.forEach((label, i) => {
     const cost = (place) => 0.25 * overlap(place, boxes[i])
       + placed.reduce((sum, other) => sum + 4 * overlap(place, other), 0)
       + boxes.reduce((sum, box, j) => sum + (j === i ? 0 : overlap(place, box)), 0);
-    const places = around(boxes[i], { width: widths[i], height: 1.3 * size }, svg.viewBox.baseVal);
+    const [width, height] = [widths[i], 1.3 * size];
+    const places = around(boxes[i], { width, height }, room);
     const costs = places.map(cost);
     const best = Math.min(...costs);
     // Where there is no room, enlarging the picture shows the label.
-    label.classList.toggle('crowded', best > MOST_COVERED * widths[i] * size);
-    if (label.classList.contains('crowded')) return;
+    const isCrowded = best > MOST_COVERED * width * height || width * height > free;
+    label.classList.toggle('crowded', isCrowded);
+    if (isCrowded) return;
+    free -= width * height;
     const place = places[costs.indexOf(best)];
     placed.push(place);
     const [plate, text] = label.children;
