@@ -22,8 +22,8 @@ from torch import nn
 from ptnt_mm.engine.build import build_model
 from ptnt_mm.engine.config import read_config, require_keys
 from ptnt_mm.models.backbone import Backbone, find_trunk
-from ptnt_mm.models.classifier import CLASSIFIERS, build_classifier
-from ptnt_mm.models.layers.stage import Stage
+from ptnt_mm.models.classifiers import CLASSIFIERS, build_classifier
+from ptnt_mm.models.pyramid_tnt import Stage
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.tables import new_table, to_text
 from ptnt_mm.utils.text import unknown_name

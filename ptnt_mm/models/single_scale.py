@@ -6,18 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
-from ptnt_mm.models.arguments import (
+from ptnt_mm.models.backbone import (
+    Backbone,
+    FeatureInfo,
     check_out_indices,
     check_pretrain_img_size,
     choose,
     choose_position,
+    drop_path_rates,
     is_positive,
 )
-from ptnt_mm.models.backbone import Backbone
-from ptnt_mm.models.feature_info import FeatureInfo
-from ptnt_mm.models.layers.block import OuterBlock, run_block
-from ptnt_mm.models.layers.drop import drop_path_rates
-from ptnt_mm.models.layers.shapes import PLAIN_PATCH, Grid, tokens_to_contiguous_map
+from ptnt_mm.models.blocks import OuterBlock, run_block
+from ptnt_mm.models.tokens import PLAIN_PATCH, Grid, tokens_to_contiguous_map
 
 _POSITIONS = ('learned', 'sinusoidal', 'peg', 'none')
 """The supported encodings; relative tables have no entry for a class token."""
@@ -26,7 +26,7 @@ OUT_TYPES = {'featmap': False, 'cls_token': True}
 """Whether ``forward`` returns class tokens in place of maps, by mmpretrain's names."""
 
 
-class PlainBackbone(Backbone):
+class SingleScaleBackbone(Backbone):
     """Blocks on the grid of patches of 16 x 16 pixels, optionally with a class token first.
 
     The constructor of a subclass calls this one, creates its stem, and calls :meth:`_build_blocks`.

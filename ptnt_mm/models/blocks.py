@@ -1,6 +1,9 @@
-"""The blocks of a stage: an outer transformer, with or without an inner one in front."""
+"""The blocks of a network: an outer transformer, with or without an inner one in front.
 
-from collections.abc import Callable
+First their parts: norms, stochastic depth, MLPs.
+"""
+
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -8,11 +11,96 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 from torch.utils.checkpoint import checkpoint
 
-from ptnt_mm.models.layers.attention import Bias, InnerAttention, OuterAttention
-from ptnt_mm.models.layers.drop import DropPath
-from ptnt_mm.models.layers.norm import SentenceNorm, WordNorm
-from ptnt_mm.models.layers.shapes import WORDS, Grid
-from ptnt_mm.models.layers.slices import in_slices
+from ptnt_mm.models.attention import Bias, InnerAttention, OuterAttention
+from ptnt_mm.models.cpu_attention import in_slices
+from ptnt_mm.models.tokens import WORDS, Grid
+
+
+def _group_norm(channels: int, num_groups: int = 0, eps: float = 1e-5) -> nn.GroupNorm:
+    if num_groups < 1 or channels % num_groups:
+        raise ValueError(
+            f"norm_cfg type 'GN': num_groups is {num_groups}, expected a divisor of the {channels} "
+            'channels, such as 1'
+        )
+    return nn.GroupNorm(num_groups, channels, eps)
+
+
+_TYPES = {'BN': nn.BatchNorm2d, 'SyncBN': nn.SyncBatchNorm, 'GN': _group_norm}
+
+
+def build_norm(norm_cfg: dict, channels: int) -> nn.Module:
+    """Build the normalisation of a map with ``channels`` channels.
+
+    The same dict as mmcv's ``norm_cfg``, without needing mmcv: ``type`` is 'BN', 'SyncBN' or 'GN'
+    (with ``num_groups``), ``requires_grad=False`` freezes scale and shift, all else (``eps``,
+    ``momentum``, ...) goes to the layer. The published checkpoints contain BatchNorm statistics, so
+    'GN' is for training from random initialisation.
+
+    Raises:
+        ValueError: for any other ``type``, for anything but a dict, or for groups that do not
+            divide the channels.
+    """
+    if not isinstance(norm_cfg, Mapping):
+        raise ValueError(f"norm_cfg is {norm_cfg!r}: expected a dict such as dict(type='BN')")
+    options = dict(norm_cfg)
+    name = options.pop('type', None)
+    requires_grad = options.pop('requires_grad', True)
+    if name not in _TYPES:
+        raise ValueError(f'norm_cfg type {name!r} is unknown: use one of {", ".join(_TYPES)}')
+    norm = _TYPES[name](channels, **options)
+    for parameter in norm.parameters():
+        parameter.requires_grad_(requires_grad)
+    return norm
+
+
+def is_batch_norm(module: nn.Module) -> bool:
+    """Whether a module keeps running statistics of its inputs."""
+    return isinstance(module, nn.modules.batchnorm._BatchNorm)
+
+
+class SentenceNorm(nn.LayerNorm):
+    """Normalise all words of a sentence together, as PyramidTNT does."""
+
+    def __init__(self, words: int, dim: int):
+        super().__init__(words * dim)
+
+    def forward(self, inner: Tensor) -> Tensor:
+        """(B*N, m, c) -> (B*N, m, c)."""
+        return super().forward(inner.flatten(1)).view_as(inner)
+
+
+class WordNorm(nn.LayerNorm):
+    """Normalise each word separately, as TNT does: (B*N, m, c) -> (B*N, m, c)."""
+
+    def __init__(self, words: int, dim: int):
+        super().__init__(dim)
+
+
+class DropPath(nn.Module):
+    """Drop a whole residual branch, independently for each entry of the batch axis.
+
+    Kept branches are divided by the probability of being kept, which preserves the mean.
+
+    Args:
+        rate: Probability that a branch is dropped, in [0, 1).
+    """
+
+    def __init__(self, rate: float):
+        super().__init__()
+        self.rate = rate
+
+    def forward(self, branch: Tensor) -> Tensor:
+        """(B, ...) -> (B, ...)."""
+        if not self.training or self.rate == 0.0:
+            return branch
+        keep = 1.0 - self.rate
+        mask_shape = (branch.shape[0],) + (1,) * (branch.dim() - 1)
+        mask = torch.empty(mask_shape, dtype=branch.dtype, device=branch.device).bernoulli_(keep)
+        return branch * mask.div_(keep)
+
+    def extra_repr(self) -> str:
+        """Show the rate where the module is printed."""
+        return f'rate={self.rate:.3g}'
 
 
 def published_link(words: int, inner_dim: int, outer_dim: int) -> tuple[nn.Module, ...]:
@@ -111,7 +199,7 @@ class OuterBlock(nn.Module):
         sr_ratio: Side of the windows that outer keys are averaged over, in tokens.
         drop_path: Rate of dropping a residual branch.
         options: Options that all blocks of a backbone share.
-        peg: Position encoding generator after the block, see ``peg.py``.
+        peg: Position encoding generator after the block, see :class:`PEG`.
     """
 
     def __init__(
@@ -188,7 +276,7 @@ class NestedBlock(OuterBlock):
         sr_ratio: Side of the windows that outer keys are averaged over, in tokens.
         drop_path: Rate of dropping a residual branch.
         options: Options that all blocks of a backbone share.
-        peg: Position encoding generator after the block, see ``peg.py``.
+        peg: Position encoding generator after the block, see :class:`PEG`.
     """
 
     def __init__(
