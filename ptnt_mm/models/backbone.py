@@ -115,7 +115,7 @@ class FeatureInfo:
 class Backbone(BaseModule):
     """A backbone that freezes its first parts, and refuses weights that do not fit.
 
-    A subclass defines ``patch``, calls :meth:`_draw_and_freeze` at the end of its constructor, and
+    A subclass defines ``patch``, calls :meth:`_init_and_freeze` at the end of its constructor, and
     returns from :meth:`_frozen_modules` the modules that ``frozen_stages`` refers to. Parameters of
     the backbone itself, outside of its modules, are tables and tokens that belong to the stem.
 
@@ -133,12 +133,6 @@ class Backbone(BaseModule):
 
     patch: int
     """Side of an outer token of the finest grid, in pixels."""
-
-    cost_parts: tuple[tuple[str, str], ...] = ()
-    """Parts to count costs by: a pattern of names of parameters and modules, and a label.
-
-    The first match counts. ``{}`` in a label becomes the matched index, counted from 1.
-    """
 
     pretrained_may_lack: tuple[str, ...] = ()
     """Parameters, buffers or submodules that a pretrained file need not have, such as 'stages.3'.
@@ -204,9 +198,9 @@ class Backbone(BaseModule):
     def _frozen_modules(self) -> list[nn.Module]:
         """The modules that ``frozen_stages`` freezes."""
 
-    def _draw_and_freeze(self) -> None:
+    def _init_and_freeze(self) -> None:
         """Draw all weights, and freeze those that ``frozen_stages`` names."""
-        self.apply(draw_weights)
+        self.apply(init_weights_)
         tables = list(self.parameters(recurse=False))
         for table in tables:
             nn.init.trunc_normal_(table, std=0.02)
@@ -358,7 +352,7 @@ def drop_path_rates(rate: float, depths: tuple[int, ...]) -> list[list[float]]:
     return [list(islice(rates, depth)) for depth in depths]
 
 
-def draw_weights(module: nn.Module) -> None:
+def init_weights_(module: nn.Module) -> None:
     """Draw one layer's weights as the authors' classification code does; for ``Module.apply``.
 
     Linear: truncated normal 0.02. Convolution: normal with variance 2 / fan out. Biases 0. Norms

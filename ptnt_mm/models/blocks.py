@@ -1,10 +1,10 @@
-"""The blocks of a network: an outer transformer, with or without an inner one in front.
+"""The blocks of a network, after their parts: norms, stochastic depth, MLPs.
 
-First their parts: norms, stochastic depth, MLPs.
+An outer block is a transformer over the sentences of an image. A nested one has another
+transformer in front of it, over the words of each sentence.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -103,56 +103,6 @@ class DropPath(nn.Module):
         return f'rate={self.rate:.3g}'
 
 
-def published_link(words: int, inner_dim: int, outer_dim: int) -> tuple[nn.Module, ...]:
-    """Create the modules that project the words of a sentence to its width: norm, linear, norm."""
-    linear = nn.Linear(words * inner_dim, outer_dim, bias=False)
-    return SentenceNorm(words, inner_dim), linear, nn.LayerNorm(outer_dim)
-
-
-def legacy_link(words: int, inner_dim: int, outer_dim: int) -> tuple[nn.Module, ...]:
-    """Create the same for :class:`LegacyTNT`: a norm for each word, a bias, no second norm."""
-    return WordNorm(words, inner_dim), nn.Linear(words * inner_dim, outer_dim), nn.Identity()
-
-
-@dataclass(frozen=True)
-class BlockOptions:
-    """Options that all blocks of a backbone share."""
-
-    attention: type[OuterAttention]
-    """Class of the attention between sentences."""
-
-    mlp_ratio: int
-    """Hidden width of an MLP as a multiple of the token's width."""
-
-    with_se: bool
-    """Whether the outer MLP's output is gated by channel (squeeze and excitation)."""
-
-    drop_rate: float
-    """Dropout inside the MLPs and after the attention's projection."""
-
-    attn_drop_rate: float
-    """Dropout on attention weights."""
-
-    qkv_bias: bool = False
-    """Whether queries, keys and values have a bias."""
-
-    words: int = WORDS
-    """Inner tokens of an outer token."""
-
-    word_norm: type[SentenceNorm] | type[WordNorm] = SentenceNorm
-    """Normalisation of words before their attention and their MLP."""
-
-    link: Callable[[int, int, int], tuple[nn.Module, ...]] = published_link
-    """Creates the modules between words and their sentence."""
-
-    class_tokens: int = 0
-    """Outer tokens in front of the sentences that have no words: 1 with a class token."""
-
-    def __post_init__(self):
-        if not isinstance(self.mlp_ratio, int) or self.mlp_ratio < 1:
-            raise ValueError(f'mlp_ratio is {self.mlp_ratio!r}: expected an integer above 0')
-
-
 class Mlp(nn.Module):
     """Two linear layers with an exact GELU between."""
 
@@ -191,49 +141,57 @@ class SqueezeExcite(nn.Module):
 
 
 class OuterBlock(nn.Module):
-    """A transformer over the sentences of an image; words pass through unchanged.
+    """A transformer over the sentences of an image.
 
     Args:
         outer_dim: Channels of an outer token.
         outer_heads: Heads of the outer attention.
+        attention: Class of the outer attention.
         sr_ratio: Side of the windows that outer keys are averaged over, in tokens.
+        qkv_bias: Whether queries, keys and values have a bias.
+        mlp_ratio: Hidden width of the MLP as a multiple of the token's width.
+        with_se: Whether the MLP's output is gated by channel (squeeze and excitation).
+        drop_rate: Dropout inside the MLP and after the attention's projection.
+        attn_drop_rate: Dropout on attention weights.
         drop_path: Rate of dropping a residual branch.
-        options: Options that all blocks of a backbone share.
         peg: Position encoding generator after the block, see :class:`PEG`.
+
+    Raises:
+        ValueError: if ``mlp_ratio`` is not an integer above 0.
     """
 
     def __init__(
         self,
         outer_dim: int,
         outer_heads: int,
-        sr_ratio: int,
-        drop_path: float,
-        options: BlockOptions,
+        *,
+        attention: type[OuterAttention],
+        sr_ratio: int = 1,
+        qkv_bias: bool = False,
+        mlp_ratio: int = 4,
+        with_se: bool = False,
+        drop_rate: float = 0.0,
+        attn_drop_rate: float = 0.0,
+        drop_path: float = 0.0,
         peg: nn.Module | None = None,
     ):
         super().__init__()
+        if not isinstance(mlp_ratio, int) or mlp_ratio < 1:
+            raise ValueError(f'mlp_ratio is {mlp_ratio!r}: expected an integer above 0')
         self.outer_norm1 = nn.LayerNorm(outer_dim)
-        self.outer_attn = options.attention(
-            outer_dim,
-            outer_heads,
-            sr_ratio,
-            options.attn_drop_rate,
-            options.drop_rate,
-            options.qkv_bias,
+        self.outer_attn = attention(
+            outer_dim, outer_heads, sr_ratio, attn_drop_rate, drop_rate, qkv_bias
         )
         self.outer_norm2 = nn.LayerNorm(outer_dim)
-        self.outer_mlp = Mlp(outer_dim, outer_dim * options.mlp_ratio, options.drop_rate)
-        self.se_layer = SqueezeExcite(outer_dim) if options.with_se else nn.Identity()
+        self.outer_mlp = Mlp(outer_dim, outer_dim * mlp_ratio, drop_rate)
+        self.se_layer = SqueezeExcite(outer_dim) if with_se else nn.Identity()
         self.drop_path = DropPath(drop_path)
         self.peg = peg
 
-    def forward(
-        self, inner: Tensor | None, outer: Tensor, hw: Grid, bias: Bias
-    ) -> tuple[Tensor | None, Tensor]:
-        """Inner (B*N, m, c), outer (B, n + N, C) -> the same.
+    def forward(self, outer: Tensor, hw: Grid, bias: Bias) -> Tensor:
+        """(B, n + N, C) -> (B, n + N, C).
 
         Args:
-            inner: Words; None where there are none.
             outer: n class tokens, 0 or 1, and the sentences.
             hw: Grid of the sentences, in tokens.
             bias: Of the outer attention, from its ``prepare_bias``.
@@ -242,7 +200,7 @@ class OuterBlock(nn.Module):
         outer = self._add(outer, self.drop_path(attended))
         branch = in_slices(self._mlp_branch, outer.flatten(0, 1), self.outer_mlp.fc1.out_features)
         outer = self._add(outer, self.drop_path(self.se_layer(branch[0].view_as(outer))))
-        return inner, outer if self.peg is None else self.peg(outer, hw)
+        return outer if self.peg is None else self.peg(outer, hw)
 
     def _add(self, tokens: Tensor, branch: Tensor) -> Tensor:
         """Add in place when autograd is off, as fresh memory is slow.
@@ -265,6 +223,12 @@ class OuterBlock(nn.Module):
         return (self.outer_mlp(self.outer_norm2(outer)),)
 
 
+def word_to_sentence(words: int, inner_dim: int, outer_dim: int) -> tuple[nn.Module, ...]:
+    """Create the modules that project the words of a sentence to its width: norm, linear, norm."""
+    linear = nn.Linear(words * inner_dim, outer_dim, bias=False)
+    return SentenceNorm(words, inner_dim), linear, nn.LayerNorm(outer_dim)
+
+
 class NestedBlock(OuterBlock):
     """A transformer inside each sentence, whose words are then added to the sentence.
 
@@ -273,10 +237,21 @@ class NestedBlock(OuterBlock):
         outer_dim: Channels of an outer token.
         inner_heads: Heads of the inner attention.
         outer_heads: Heads of the outer attention.
+        attention: Class of the outer attention.
         sr_ratio: Side of the windows that outer keys are averaged over, in tokens.
+        mlp_ratio: Hidden width of an MLP as a multiple of the token's width.
+        with_se: Whether the outer MLP's output is gated by channel (squeeze and excitation).
+        drop_rate: Dropout inside the MLPs and after the attention's projection.
+        attn_drop_rate: Dropout on attention weights.
         drop_path: Rate of dropping a residual branch.
-        options: Options that all blocks of a backbone share.
         peg: Position encoding generator after the block, see :class:`PEG`.
+        words: Inner tokens of an outer token.
+        word_norm: Normalisation of words before their attention and their MLP.
+        new_projection: Creates the modules between words and their sentence.
+        class_tokens: Outer tokens in front of the sentences that have no words, 0 or 1.
+
+    Raises:
+        ValueError: if ``mlp_ratio`` is not an integer above 0.
     """
 
     def __init__(
@@ -285,28 +260,46 @@ class NestedBlock(OuterBlock):
         outer_dim: int,
         inner_heads: int,
         outer_heads: int,
-        sr_ratio: int,
-        drop_path: float,
-        options: BlockOptions,
+        *,
+        attention: type[OuterAttention],
+        sr_ratio: int = 1,
+        mlp_ratio: int = 4,
+        with_se: bool = False,
+        drop_rate: float = 0.0,
+        attn_drop_rate: float = 0.0,
+        drop_path: float = 0.0,
         peg: nn.Module | None = None,
+        words: int = WORDS,
+        word_norm: type[SentenceNorm] | type[WordNorm] = SentenceNorm,
+        new_projection: Callable[[int, int, int], tuple[nn.Module, ...]] = word_to_sentence,
+        class_tokens: int = 0,
     ):
-        super().__init__(outer_dim, outer_heads, sr_ratio, drop_path, options, peg)
-        self.class_tokens = options.class_tokens
-        self.inner_norm1 = options.word_norm(options.words, inner_dim)
-        self.inner_attn = InnerAttention(
-            inner_dim, inner_heads, options.attn_drop_rate, options.drop_rate, options.qkv_bias
+        super().__init__(
+            outer_dim,
+            outer_heads,
+            attention=attention,
+            sr_ratio=sr_ratio,
+            mlp_ratio=mlp_ratio,
+            with_se=with_se,
+            drop_rate=drop_rate,
+            attn_drop_rate=attn_drop_rate,
+            drop_path=drop_path,
+            peg=peg,
         )
-        self.inner_norm2 = options.word_norm(options.words, inner_dim)
-        self.inner_mlp = Mlp(inner_dim, inner_dim * options.mlp_ratio, options.drop_rate)
-        link = options.link(options.words, inner_dim, outer_dim)
-        self.proj_norm1, self.proj, self.proj_norm2 = link
+        self.class_tokens = class_tokens
+        self.inner_norm1 = word_norm(words, inner_dim)
+        self.inner_attn = InnerAttention(inner_dim, inner_heads, attn_drop_rate, drop_rate)
+        self.inner_norm2 = word_norm(words, inner_dim)
+        self.inner_mlp = Mlp(inner_dim, inner_dim * mlp_ratio, drop_rate)
+        projection = new_projection(words, inner_dim, outer_dim)
+        self.proj_norm1, self.proj, self.proj_norm2 = projection
 
     def forward(self, inner: Tensor, outer: Tensor, hw: Grid, bias: Bias) -> tuple[Tensor, Tensor]:
         """Inner (B*N, m, c), outer (B, n + N, C) with n class tokens -> the same."""
         width = inner.shape[1] * self.inner_mlp.fc1.out_features
         inner, summary = in_slices(self._inner, inner, width)
-        outer = self._add(outer, self._of_sentences(summary, outer))
-        return super().forward(inner, outer, hw, bias)
+        outer = self._add(outer, self._pad_class_tokens(summary, outer))
+        return inner, super().forward(outer, hw, bias)
 
     def _inner(self, inner: Tensor) -> tuple[Tensor, Tensor]:
         """Words of n sentences (n, m, c) -> the same and their sum for each sentence (n, C)."""
@@ -315,7 +308,7 @@ class NestedBlock(OuterBlock):
         # Words are added to their sentence without drop path, as published.
         return inner, self.proj_norm2(self.proj(self.proj_norm1(inner).flatten(1)))
 
-    def _of_sentences(self, summary: Tensor, outer: Tensor) -> Tensor:
+    def _pad_class_tokens(self, summary: Tensor, outer: Tensor) -> Tensor:
         """(B*N, C) -> as ``outer``, with zeros for tokens that have no words."""
         if not self.class_tokens:
             return summary.view_as(outer)
@@ -323,14 +316,9 @@ class NestedBlock(OuterBlock):
 
 
 def run_block(
-    block: OuterBlock,
-    with_cp: bool,
-    inner: Tensor | None,
-    outer: Tensor,
-    hw: Grid,
-    bias: Bias,
-) -> tuple[Tensor | None, Tensor]:
+    block: OuterBlock, with_cp: bool, *inputs: Tensor | Grid | Bias
+) -> Tensor | tuple[Tensor, Tensor]:
     """Call a block; with ``with_cp``, recompute its activations in the backward pass."""
     if with_cp and torch.is_grad_enabled() and not torch.jit.is_tracing():
-        return checkpoint(block, inner, outer, hw, bias, use_reentrant=False)
-    return block(inner, outer, hw, bias)
+        return checkpoint(block, *inputs, use_reentrant=False)
+    return block(*inputs)

@@ -3,7 +3,7 @@
 from mmengine.model import BaseModule
 from torch import Tensor, nn
 
-from ptnt_mm.models.backbone import draw_weights, full_names
+from ptnt_mm.models.backbone import full_names, init_weights_
 from ptnt_mm.models.cpvt import CPVT_ARCHS
 from ptnt_mm.models.pyramid_tnt import ARCHS, PyramidTNT
 from ptnt_mm.models.single_scale import SingleScaleBackbone
@@ -17,7 +17,6 @@ FAMILY = {
     'CPVT': CPVT_ARCHS,
 }
 """The rows of each class."""
-
 
 _PREFIXES = {'': 'PyramidTNT', 'tnt_': 'TNT', 'cpvt_': 'CPVT'}
 
@@ -79,7 +78,7 @@ class PyramidTNTClassifier(PyramidTNT):
         )
         self.norm = nn.LayerNorm(self.out_channels[0])
         self.head = nn.Linear(self.out_channels[0], num_classes)
-        self.head.apply(draw_weights)
+        self.head.apply(init_weights_)
 
     def forward(self, image: Tensor) -> Tensor:
         """(B, 3, H, W) -> logits (B, num_classes)."""
@@ -111,7 +110,7 @@ class PlainClassifier(BaseModule):
         if not isinstance(self.backbone, SingleScaleBackbone) or self.backbone.norm is None:
             raise ValueError(f'backbone is {backbone}: expected TNT or CPVT with its last block')
         fc = nn.Linear(self.backbone.out_channels[-1], num_classes)
-        self.head = nn.ModuleDict(dict(fc=fc)).apply(draw_weights)
+        self.head = nn.ModuleDict(dict(fc=fc)).apply(init_weights_)
 
     def forward(self, image: Tensor) -> Tensor:
         """(B, 3, H, W) -> logits (B, num_classes)."""

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from ptnt_mm.models.attention import OUTER_ATTENTIONS
 from ptnt_mm.models.backbone import Published, check_heads, choose, read_arch
-from ptnt_mm.models.blocks import BlockOptions, OuterBlock
+from ptnt_mm.models.blocks import OuterBlock, run_block
 from ptnt_mm.models.positions import PEG
 from ptnt_mm.models.single_scale import SingleScaleBackbone
 from ptnt_mm.models.tokens import PLAIN_PATCH, Grid, map_to_tokens, reduced
@@ -106,20 +106,35 @@ class CPVT(SingleScaleBackbone):
         )
         check_heads('outer', arch['dim'], arch['heads'])
         self.patch_embed = PatchStem(arch['dim'])
-        options = BlockOptions(
+        new_block = partial(
+            OuterBlock,
+            arch['dim'],
+            arch['heads'],
             attention=choose('attention', attention, OUTER_ATTENTIONS),
+            qkv_bias=True,
             mlp_ratio=mlp_ratio,
-            with_se=False,
             drop_rate=drop_rate,
             attn_drop_rate=attn_drop_rate,
-            qkv_bias=True,
         )
-        new_block = partial(OuterBlock, arch['dim'], arch['heads'], sr_ratio=1, options=options)
         self._build_blocks(new_block, position, drop_rate, drop_path_rate)
         for module in self.modules():
             if isinstance(module, PEG):
                 module.pretrained_may_lack = ()  # published weights have it
 
-    def embed(self, image: Tensor) -> tuple[None, Tensor, Grid]:
-        """(B, 3, H, W) -> None for the words, outer (B, N, C), hw (H/16, W/16)."""
-        return (None, *self.patch_embed(image))
+    def forward_tokens(self, image: Tensor) -> list[tuple[None, Tensor, Grid]]:
+        """(B, 3, H, W) -> per output: None in place of words, outer (B, n + N, C), hw.
+
+        ``n`` is 1 with a class token, which comes first, and otherwise 0. Outer tokens of the last
+        block are normalised.
+
+        Raises:
+            ValueError: as :meth:`forward`.
+        """
+        outer, hw = self.patch_embed(self._padded(image))
+        outer = self._add_positions(outer, hw)
+        levels = []
+        for i, block in enumerate(self.blocks):
+            outer = run_block(block, self.with_cp, outer, hw, None)
+            if i in self.out_indices:
+                levels.append((None, self._normed(i, outer), hw))
+        return levels

@@ -7,7 +7,7 @@ from itertools import accumulate
 import torch
 from torch import Tensor, nn
 
-from ptnt_mm.models.attention import OUTER_ATTENTIONS
+from ptnt_mm.models.attention import OUTER_ATTENTIONS, OuterAttention
 from ptnt_mm.models.backbone import (
     Backbone,
     FeatureInfo,
@@ -21,14 +21,7 @@ from ptnt_mm.models.backbone import (
     is_positive,
     read_arch,
 )
-from ptnt_mm.models.blocks import (
-    BlockOptions,
-    NestedBlock,
-    OuterBlock,
-    build_norm,
-    is_batch_norm,
-    run_block,
-)
+from ptnt_mm.models.blocks import NestedBlock, OuterBlock, build_norm, is_batch_norm, run_block
 from ptnt_mm.models.positions import (
     PEG,
     POSITIONS,
@@ -54,9 +47,7 @@ from ptnt_mm.registry import MODELS
 
 NUM_STAGES = 4
 
-
 _BAIDU = 'https://pan.baidu.com/s'
-
 
 ARCHS = {
     'tiny': dict(
@@ -110,7 +101,6 @@ ARCHS = {
 transformer. ``pretrain_img_size`` is the side length, in pixels, of the pretraining images; the
 position tables are stored for that size.
 """
-
 
 SR_RATIOS = (4, 2, 1, 1)
 """Side length, in tokens, of the windows over which each stage averages its outer keys."""
@@ -225,7 +215,11 @@ class Stage(nn.Module):
         pretrain_hw: Grid that the position table belongs to, in tokens.
         relative_position: How the table is resized, a class of :data:`RELATIVE_POSITIONS`.
         pegs: Position encoding generators by the block that they follow, -1 for the stage's input.
-        options: Options that all blocks of a backbone share.
+        attention: Class of the outer attention.
+        mlp_ratio: Hidden width of an MLP as a multiple of the token's width.
+        with_se: Whether outer MLPs have squeeze and excitation.
+        drop_rate: Dropout inside the MLPs and after the attention's projection.
+        attn_drop_rate: Dropout on attention weights.
         with_cp: Recompute each block in the backward pass instead of keeping its activations.
     """
 
@@ -241,17 +235,27 @@ class Stage(nn.Module):
         pretrain_hw: Grid,
         relative_position: type[RelativePosition],
         pegs: dict[int, PEG],
-        options: BlockOptions,
-        with_cp: bool,
+        attention: type[OuterAttention],
+        mlp_ratio: int = 4,
+        with_se: bool = False,
+        drop_rate: float = 0.0,
+        attn_drop_rate: float = 0.0,
+        with_cp: bool = False,
     ):
         super().__init__()
         self.sr_ratio = sr_ratio
         self.with_cp = with_cp
-        self.prepare_bias = options.attention.prepare_bias
-        outer = partial(OuterBlock, outer_dim, outer_heads, sr_ratio, options=options)
-        nested = partial(
-            NestedBlock, inner_dim, outer_dim, inner_heads, outer_heads, sr_ratio, options=options
+        self.prepare_bias = attention.prepare_bias
+        shared = dict(
+            attention=attention,
+            sr_ratio=sr_ratio,
+            mlp_ratio=mlp_ratio,
+            with_se=with_se,
+            drop_rate=drop_rate,
+            attn_drop_rate=attn_drop_rate,
         )
+        outer = partial(OuterBlock, outer_dim, outer_heads, **shared)
+        nested = partial(NestedBlock, inner_dim, outer_dim, inner_heads, outer_heads, **shared)
         self.peg = pegs.get(-1)
         self.blocks = nn.ModuleList(
             (nested if index < inner_depth else outer)(drop_path=rate, peg=pegs.get(index))
@@ -271,7 +275,10 @@ class Stage(nn.Module):
         if self.peg is not None:
             outer = self.peg(outer, hw)
         for block in self.blocks:
-            inner, outer = run_block(block, self.with_cp, inner, outer, hw, bias)
+            if isinstance(block, NestedBlock):
+                inner, outer = run_block(block, self.with_cp, inner, outer, hw, bias)
+            else:
+                outer = run_block(block, self.with_cp, outer, hw, bias)
         return inner, outer
 
 
@@ -329,15 +336,6 @@ class PyramidTNT(Backbone):
 
     patch = PATCH
 
-    cost_parts = (
-        (r'patch_embed|outer_pos|inner_pos', 'stem'),
-        (r'stages\.(\d)\.blocks\.\d+\.(?:inner_|proj)', 'stage {} inner'),
-        (r'stages\.(\d)', 'stage {} outer'),
-        (r'word_merges|sentence_merges', 'merges'),
-        (r'norm\d', 'output norms'),
-        (r'norm|head', 'head'),
-    )
-
     def __init__(
         self,
         arch: str | dict,
@@ -380,13 +378,6 @@ class PyramidTNT(Backbone):
         self.inner_pos = nn.Parameter(torch.zeros(1, WORDS, inner_dims[0]))
         self.pos_drop = nn.Dropout(drop_rate)
 
-        options = BlockOptions(
-            attention=choose('attention', attention, OUTER_ATTENTIONS),
-            mlp_ratio=mlp_ratio,
-            with_se=with_se,
-            drop_rate=drop_rate,
-            attn_drop_rate=attn_drop_rate,
-        )
         table_class = choose('relative_position', relative_position, RELATIVE_POSITIONS)
         if not self.position.relative:
             table_class = RelativePosition
@@ -409,7 +400,11 @@ class PyramidTNT(Backbone):
                 pretrain_hw=tuple(side // 2**i for side in self.pretrain_hw),
                 relative_position=table_class,
                 pegs=self.position.new_pegs(outer_dims[i], arch['depths'][i]),
-                options=options,
+                attention=choose('attention', attention, OUTER_ATTENTIONS),
+                mlp_ratio=mlp_ratio,
+                with_se=with_se,
+                drop_rate=drop_rate,
+                attn_drop_rate=attn_drop_rate,
                 with_cp=with_cp,
             )
             self.stages.append(stage)
@@ -418,7 +413,7 @@ class PyramidTNT(Backbone):
             for i in self.out_indices:
                 self.add_module(f'norm{i}', OutputNorm(outer_dims[i]))
 
-        self._draw_and_freeze()
+        self._init_and_freeze()
 
     def forward(self, image: Tensor) -> tuple[Tensor, ...]:
         """(B, 3, H, W) -> one map (B, C_i, ceil(H / stride_i), ceil(W / stride_i)) per output.

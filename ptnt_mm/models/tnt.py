@@ -8,13 +8,7 @@ from torch import Tensor, nn
 
 from ptnt_mm.models.attention import OUTER_ATTENTIONS
 from ptnt_mm.models.backbone import Published, check_heads, choose, choose_position, read_arch
-from ptnt_mm.models.blocks import (
-    BlockOptions,
-    NestedBlock,
-    WordNorm,
-    legacy_link,
-    published_link,
-)
+from ptnt_mm.models.blocks import NestedBlock, WordNorm, run_block, word_to_sentence
 from ptnt_mm.models.single_scale import SingleScaleBackbone
 from ptnt_mm.models.tokens import (
     PLAIN_PATCH,
@@ -28,18 +22,13 @@ from ptnt_mm.registry import MODELS
 
 _TNT_RELEASE = 'https://github.com/huawei-noah/Efficient-AI-Backbones/releases/download/tnt'
 
-
 _TIMM_RELEASE = 'https://github.com/contrastive/pytorch-image-models/releases/download/TNT'
-
 
 _TIMM = 'https://huggingface.co/timm'
 
-
 _TIMM_FILE = 'resolve/main/model.safetensors'
 
-
 _OPENMMLAB = 'https://download.openmmlab.com/mmclassification/v0'
-
 
 TNT_ARCHS = {
     'small': dict(
@@ -71,9 +60,7 @@ TNT_ARCHS = {
 }
 """TNT (arXiv 2103.00112, table 1). ``words`` is the number of inner tokens of an outer one."""
 
-
 _FOR_MMPRETRAIN = 'tnt/tnt-small-p16_3rdparty_in1k_20210903-c56ee7df.pth'
-
 
 LEGACY_TNT_ARCHS = {
     'small': TNT_ARCHS['small']
@@ -144,8 +131,7 @@ class TNT(SingleScaleBackbone):
             The last block's map is the output of the final LayerNorm.
         pretrain_img_size: Side in pixels, a multiple of 16, that the sentence table belongs to.
         position: Position encoding of sentences: 'learned' as published, 'sinusoidal', 'peg' or
-            'none'. A dict with the name as ``type`` can also set options (see
-            ``positions.py``).
+            'none'. A dict with the name as ``type`` can also set options (see ``positions.py``).
         word_position: The same for the words inside a sentence: 'learned', 'sinusoidal', 'none'.
         attention: 'fused', or 'eager', which stores every logit.
         mlp_ratio: Hidden width of an MLP as a multiple of the token's width.
@@ -168,7 +154,7 @@ class TNT(SingleScaleBackbone):
 
     archs = TNT_ARCHS
     stem = WordStem
-    link = staticmethod(published_link)
+    new_projection = staticmethod(word_to_sentence)
 
     def __init__(
         self,
@@ -214,7 +200,12 @@ class TNT(SingleScaleBackbone):
         self.proj_norm1 = nn.LayerNorm(words * inner_dim)
         self.proj = nn.Linear(words * inner_dim, outer_dim)
         self.proj_norm2 = nn.LayerNorm(outer_dim)
-        options = BlockOptions(
+        new_block = partial(
+            NestedBlock,
+            inner_dim,
+            outer_dim,
+            arch['inner_heads'],
+            arch['outer_heads'],
             attention=choose('attention', attention, OUTER_ATTENTIONS),
             mlp_ratio=mlp_ratio,
             with_se=with_se,
@@ -222,19 +213,27 @@ class TNT(SingleScaleBackbone):
             attn_drop_rate=attn_drop_rate,
             words=words,
             word_norm=WordNorm,
-            link=self.link,
+            new_projection=self.new_projection,
             class_tokens=self.class_tokens,
         )
-        new_block = partial(
-            NestedBlock,
-            inner_dim,
-            outer_dim,
-            arch['inner_heads'],
-            arch['outer_heads'],
-            sr_ratio=1,
-            options=options,
-        )
         self._build_blocks(new_block, position, drop_rate, drop_path_rate)
+
+    def forward_tokens(self, image: Tensor) -> list[tuple[Tensor, Tensor, Grid]]:
+        """(B, 3, H, W) -> per output: inner (B*N, m, c), outer (B, 1 + N, C), hw.
+
+        The class token comes first. Outer tokens of the last block are normalised.
+
+        Raises:
+            ValueError: as :meth:`forward`.
+        """
+        inner, outer, hw = self.embed(self._padded(image))
+        outer = self._add_positions(outer, hw)
+        levels = []
+        for i, block in enumerate(self.blocks):
+            inner, outer = run_block(block, self.with_cp, inner, outer, hw, None)
+            if i in self.out_indices:
+                levels.append((inner, self._normed(i, outer), hw))
+        return levels
 
     def embed(self, image: Tensor) -> tuple[Tensor, Tensor, Grid]:
         """(B, 3, H, W) -> inner (B*N, m, c), outer (B, N, C), hw (H/16, W/16)."""
@@ -244,6 +243,11 @@ class TNT(SingleScaleBackbone):
             inner = inner + encoding.to(inner.dtype)
         outer = self.proj_norm2(self.proj(self.proj_norm1(inner.flatten(1))))
         return inner, outer.unflatten(0, (image.shape[0], -1)), hw
+
+
+def _legacy_word_to_sentence(words: int, inner_dim: int, outer_dim: int) -> tuple[nn.Module, ...]:
+    """As :func:`word_to_sentence`, but with a norm for each word, a bias, no second norm."""
+    return WordNorm(words, inner_dim), nn.Linear(words * inner_dim, outer_dim), nn.Identity()
 
 
 @MODELS.register_module()
@@ -258,7 +262,7 @@ class LegacyTNT(TNT):
 
     archs = LEGACY_TNT_ARCHS
     stem = LegacyWordStem
-    link = staticmethod(legacy_link)
+    new_projection = staticmethod(_legacy_word_to_sentence)
 
 
 def _word_side(words: int) -> int:

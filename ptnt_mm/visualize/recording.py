@@ -194,10 +194,11 @@ def _blocks(trunk: Backbone, calls: Calls, ratio: Size) -> Iterator[BlockRecord]
     for i, stage in enumerate([trunk] if one_scale else trunk.stages):
         for module in stage.blocks:
             number += 1
-            [((_, _, hw, _), (words, outer))] = calls[module]
+            [((*_, hw, _), outer)] = calls[module]
             [((queries, _, bias), _)] = calls[module.outer_attn]
-            inner_queries = None
+            words = inner_queries = None
             if isinstance(module, NestedBlock):
+                words, outer = outer
                 # On a CPU it is called once for each slice of the sentences.
                 inner_queries = torch.cat([given[0] for given, _ in calls[module.inner_attn]])
             yield BlockRecord(
@@ -208,7 +209,7 @@ def _blocks(trunk: Backbone, calls: Calls, ratio: Size) -> Iterator[BlockRecord]
                 cell=tuple(trunk.patch * 2**i / scale for scale in ratio),
                 hw=hw,
                 outer=outer,
-                words=None if inner_queries is None else words,
+                words=words,
                 queries=queries,
                 bias=bias,
                 inner_queries=inner_queries,

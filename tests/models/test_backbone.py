@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ptnt_mm.models import CPVT, TNT, PyramidTNT, PyramidTNTClassifier
-from ptnt_mm.models.backbone import Backbone, draw_weights, drop_path_rates
+from ptnt_mm.models.backbone import Backbone, drop_path_rates, init_weights_
 
 
 def build(cls: type[Backbone], **options) -> Backbone:
@@ -66,7 +66,7 @@ def test_feature_info_is_what_timm_computes(backbone):
 
 def test_random_weights_of_a_linear_layer():
     layer = nn.Linear(400, 300)
-    layer.apply(draw_weights)
+    layer.apply(init_weights_)
     assert layer.weight.std().item() == pytest.approx(0.02, rel=0.02)
     assert layer.weight.mean().item() == pytest.approx(0.0, abs=3e-4)
     assert not layer.bias.any()
@@ -75,7 +75,7 @@ def test_random_weights_of_a_linear_layer():
 @pytest.mark.parametrize('groups', [1, 4])
 def test_random_weights_of_a_convolution(groups):
     layer = nn.Conv2d(64, 96, 3, groups=groups)
-    layer.apply(draw_weights)
+    layer.apply(init_weights_)
     expected = math.sqrt(2 / (3 * 3 * 96 / groups))
     assert layer.weight.std().item() == pytest.approx(expected, rel=0.03)
     assert layer.weight.mean().item() == pytest.approx(0.0, abs=0.03 * expected)

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from ptnt_mm.models.attention import EagerOuterAttention, FusedOuterAttention
-from ptnt_mm.models.blocks import BlockOptions, NestedBlock
+from ptnt_mm.models.blocks import NestedBlock
 from ptnt_mm.models.positions import FlatRelativePosition, GridRelativePosition, RelativePosition
 from ptnt_mm.models.pyramid_tnt import SentenceAggregation, Stage, Stem, WordAggregation
 from ptnt_mm.models.tokens import map_to_words, tokens_to_map, words_to_map
@@ -36,7 +36,9 @@ def fresh(
         pretrain_hw=pretrain_hw,
         relative_position=position,
         pegs={},
-        options=BlockOptions(attention, 4, False, drop, drop),
+        attention=attention,
+        drop_rate=drop,
+        attn_drop_rate=drop,
         with_cp=with_cp,
     )
 

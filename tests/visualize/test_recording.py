@@ -28,7 +28,7 @@ def eager_weights(monkeypatch) -> list[Tensor]:
     weights = []
 
     def explicit_attention(
-        q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, dropout: float
+        q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, dropout: float = 0.0
     ) -> Tensor:
         identity = torch.eye(k.shape[2]).expand(*k.shape[:3], -1)
         weights.append(original(q, k, identity, bias, dropout))
