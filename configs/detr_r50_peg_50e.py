@@ -5,7 +5,7 @@ _base_ = [
     '_base_/hooks.py',
 ]
 
-model = dict(type='ptnt_mm.models.peg_detr.PEGDETR')
+model = dict(type='ptnt_mm.models.mmdet_models.PEGDETR')
 
 # AdamW with 1e-4, decay 1e-4 everywhere, clipped gradients: mmdet's DETR. The backbone has 2e-5.
 optim_wrapper = dict(

@@ -22,8 +22,9 @@ from torch import nn
 from ptnt_mm.engine.build import build_model
 from ptnt_mm.engine.config import read_config, require_keys
 from ptnt_mm.models.backbone import Backbone, find_trunk
-from ptnt_mm.models.classifier import CLASSIFIERS, build_classifier
-from ptnt_mm.models.layers.stage import Stage
+from ptnt_mm.models.classifiers import CLASSIFIERS, build_classifier
+from ptnt_mm.models.pyramid_tnt import PyramidTNT, Stage
+from ptnt_mm.models.single_scale import SingleScaleBackbone
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.tables import new_table, to_text
 from ptnt_mm.utils.text import unknown_name
@@ -34,6 +35,25 @@ ATTENTION_PRODUCTS = ('scaled_dot_product_attention', 'matmul', 'bmm', 'einsum')
 
 # Operations that the model runs itself, outside its submodules. Listed last.
 _OTHER = 'other'
+
+# The parts of a backbone: a pattern of names of parameters and modules, and a label. The first
+# match counts. {} in a label becomes the matched index, counted from 1.
+_BACKBONE_PARTS = {
+    PyramidTNT: (
+        (r'patch_embed|outer_pos|inner_pos', 'stem'),
+        (r'stages\.(\d)\.blocks\.\d+\.(?:inner_|proj)', 'stage {} inner'),
+        (r'stages\.(\d)', 'stage {} outer'),
+        (r'word_merges|sentence_merges', 'merges'),
+        (r'norm\d', 'output norms'),
+        (r'norm|head', 'head'),
+    ),
+    SingleScaleBackbone: (
+        (r'blocks\.\d+\.(?:inner_|proj)', 'inner'),
+        (r'blocks', 'outer'),
+        (r'norm', 'output norms'),
+        (r'', 'stem'),
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -187,24 +207,25 @@ def _own(counts: Mapping[str, Counter[str]]) -> dict[str, Counter[str]]:
 def _parts(model: nn.Module, operations: Mapping[str, Counter[str]]) -> Iterator[Part]:
     """Group parameters and operations by part; skip empty parts."""
     trunk = find_trunk(model)
-    names = {module: name for name, module in model.named_modules()}
-    path, cost_parts = ('', ()) if trunk is None else (names[trunk], trunk.cost_parts)
+    path = next((name for name, module in model.named_modules() if module is trunk), '')
+    kinds = (parts for kind, parts in _BACKBONE_PARTS.items() if isinstance(trunk, kind))
+    patterns = next(kinds, ())
     parameters: Counter[str] = Counter()
     for name, parameter in model.named_parameters():
-        parameters[_part_of(name, path, cost_parts)] += parameter.numel()
+        parameters[_part_of(name, path, patterns)] += parameter.numel()
     grouped: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for name, counts in operations.items():
-        grouped[_part_of(name, path, cost_parts)] += counts
+        grouped[_part_of(name, path, patterns)] += counts
     for name in sorted({**grouped, **parameters}, key=lambda name: name == _OTHER):
         if parameters[name] or grouped[name]:
             yield Part(name, parameters[name], grouped[name])
 
 
-def _part_of(name: str, path: str, cost_parts: tuple[tuple[str, str], ...]) -> str:
+def _part_of(name: str, path: str, patterns: tuple[tuple[str, str], ...]) -> str:
     """The part that a parameter or module belongs to; ``path`` is the name of the backbone."""
     prefix = f'{path}.' if path else ''
     if f'{name}.'.startswith(prefix):
-        for pattern, label in cost_parts:
+        for pattern, label in patterns:
             if match := re.match(pattern, name.removeprefix(prefix)):
                 return label.format(*(int(index) + 1 for index in match.groups()))
     return name.partition('.')[0] or _OTHER

@@ -11,6 +11,15 @@ from mmengine.registry import (
     MODELS,
     OPTIM_WRAPPER_CONSTRUCTORS,
     TRANSFORMS,
+    WEIGHT_INITIALIZERS,
 )
 
-__all__ = ['HOOKS', 'LOOPS', 'METRICS', 'MODELS', 'OPTIM_WRAPPER_CONSTRUCTORS', 'TRANSFORMS']
+__all__ = [
+    'HOOKS',
+    'LOOPS',
+    'METRICS',
+    'MODELS',
+    'OPTIM_WRAPPER_CONSTRUCTORS',
+    'TRANSFORMS',
+    'WEIGHT_INITIALIZERS',
+]

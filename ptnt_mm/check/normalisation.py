@@ -10,7 +10,7 @@ from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.engine.hosts import HOSTS, scope_of
 from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.engine.starting_weights import starting_weights
-from ptnt_mm.models.archs import GREY
+from ptnt_mm.models.backbone import GREY
 from ptnt_mm.utils.findings import Finding, Severity, error, ok, warning
 
 

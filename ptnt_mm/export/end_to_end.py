@@ -15,7 +15,7 @@ from torch.nn import functional as F  # noqa: N812
 
 from ptnt_mm.export.dense_heads import candidates, coding_of
 from ptnt_mm.export.selection import ABSENT, clip, pick, region_features, suppress
-from ptnt_mm.models.layers.shapes import pad, reduced
+from ptnt_mm.models.tokens import pad, reduced
 
 INPUTS = ('images', 'sizes')
 

@@ -1,22 +1,121 @@
-"""Base class of the family's backbones: initialisation, loading, freezing, checks of images."""
+"""Base class of the family's backbones, and the checks of their arguments.
 
+The base initialises, loads and freezes weights, pads images, and describes the returned maps. A
+network's file has a table of its variants: a row holds the settings of the backbone and the keys in
+:data:`NOT_BUILT`: ``alias``, the variant's short name in config names, and ``published``, its
+published weights, the authors' first.
+"""
+
+import math
 from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import islice
+from typing import Any, NamedTuple
 
 from mmengine.model import BaseModule
 from torch import Tensor, nn
 
-from ptnt_mm.models.feature_info import FeatureInfo
-from ptnt_mm.models.layers.init import draw_weights
-from ptnt_mm.models.layers.position import PositionEncoding
-from ptnt_mm.models.layers.shapes import pad, reduced
-from ptnt_mm.models.layers.tables import keep_first
-from ptnt_mm.models.weights.pretrained import load_pretrained, pretrained_init
+from ptnt_mm.models.positions import POSITIONS, PositionEncoding, keep_first
+from ptnt_mm.models.tokens import pad, reduced
+from ptnt_mm.registry import WEIGHT_INITIALIZERS
+from ptnt_mm.utils.text import unknown_name
+
+GREY = (127.5, 127.5, 127.5)
+
+
+class Published(NamedTuple):
+    """A file of weights from ImageNet-1k, as its publisher describes it.
+
+    docs/checkpoints.md names the source of each entry.
+    """
+
+    name: str
+    """For ``--pretrained``."""
+
+    top_1: float
+    """Percent."""
+
+    megabytes: int | None = None
+    """Parameters of the classifier times 4 bytes; no publisher states a size."""
+
+    url: str | None = None
+    """Address of the file, or of a page that a browser has to open; None if none was published."""
+
+    password: str | None = None
+    """Password of the page; None for the address of a file."""
+
+    sha256: str | None = None
+    """The first digits, at least 8; None if none were published."""
+
+    licence: str = 'Apache-2.0'
+    """Licence of the repository that publishes the file."""
+
+    mean: tuple[float, float, float] = GREY
+    """Subtracted from RGB values in [0, 255] before the images enter the network."""
+
+    std: tuple[float, float, float] = GREY
+    """Divisor of the values after the subtraction."""
+
+    @property
+    def address(self) -> str | None:
+        """Address to download from, with the known digits of the hash; None if there is none."""
+        if self.url is None or self.password is not None:
+            return None
+        return self.url + (f'#sha256={self.sha256}' if self.sha256 else '')
+
+
+NOT_BUILT = ('alias', 'published')
+"""Keys of a row that describe the variant and are not settings of the backbone."""
+
+
+class FeatureInfo:
+    """The stages or blocks of a backbone, with three methods of timm's class of this name.
+
+    An index from 0 gives the dict of a stage or block, whether it is built or not: ``num_chs``, the
+    channels; ``reduction``, the stride in pixels; ``module``, the name of the stage or block, which
+    returns tokens and not the map; and ``index``.
+
+    Args:
+        container: Name of the module that contains the stages or blocks.
+        channels: Of each stage or block.
+        strides: Of each stage or block, in pixels.
+        out_indices: The stages or blocks whose maps are returned, from 0.
+    """
+
+    def __init__(
+        self,
+        container: str,
+        channels: Sequence[int],
+        strides: Sequence[int],
+        out_indices: Sequence[int],
+    ):
+        self.out_indices = tuple(out_indices)
+        self.info = [
+            dict(num_chs=width, reduction=stride, module=f'{container}.{index}', index=index)
+            for index, (width, stride) in enumerate(zip(channels, strides, strict=True))
+        ]
+
+    def channels(self) -> list[int]:
+        """Channels of each returned map."""
+        return [self[index]['num_chs'] for index in self.out_indices]
+
+    def reduction(self) -> list[int]:
+        """Stride of each returned map, in pixels."""
+        return [self[index]['reduction'] for index in self.out_indices]
+
+    def module_name(self) -> list[str]:
+        """Name of the stage or block of each returned map, such as 'stages.0'."""
+        return [self[index]['module'] for index in self.out_indices]
+
+    def __getitem__(self, index: int) -> dict:
+        return self.info[index]
 
 
 class Backbone(BaseModule):
     """A backbone that freezes its first parts, and refuses weights that do not fit.
 
-    A subclass defines ``patch``, calls :meth:`_draw_and_freeze` at the end of its constructor, and
+    A subclass defines ``patch``, calls :meth:`_init_and_freeze` at the end of its constructor, and
     returns from :meth:`_frozen_modules` the modules that ``frozen_stages`` refers to. Parameters of
     the backbone itself, outside of its modules, are tables and tokens that belong to the stem.
 
@@ -34,12 +133,6 @@ class Backbone(BaseModule):
 
     patch: int
     """Side of an outer token of the finest grid, in pixels."""
-
-    cost_parts: tuple[tuple[str, str], ...] = ()
-    """Parts to count costs by: a pattern of names of parameters and modules, and a label.
-
-    The first match counts. ``{}`` in a label becomes the matched index, counted from 1.
-    """
 
     pretrained_may_lack: tuple[str, ...] = ()
     """Parameters, buffers or submodules that a pretrained file need not have, such as 'stages.3'.
@@ -78,13 +171,14 @@ class Backbone(BaseModule):
                 trunk.
             ValueError: if a list combines pretrained weights with other initialisations.
         """
-        pretrained = pretrained_init(self.init_cfg)
-        if pretrained is None:
+        # From the registry, because its file imports the networks, and not they it.
+        pretrained = WEIGHT_INITIALIZERS.get('PretrainedTrunk')(self.init_cfg)
+        if pretrained.init is None:
             super().init_weights()
         elif isinstance(self.init_cfg, list) and len(self.init_cfg) > 1:
             raise ValueError('init_cfg: use only the Pretrained dict, which sets all weights')
         else:
-            load_pretrained(self, pretrained['checkpoint'], pretrained.get('prefix'))
+            pretrained(self)
 
     def train(self, mode: bool = True) -> 'Backbone':
         """Set the mode, but leave frozen modules in evaluation mode."""
@@ -104,9 +198,9 @@ class Backbone(BaseModule):
     def _frozen_modules(self) -> list[nn.Module]:
         """The modules that ``frozen_stages`` freezes."""
 
-    def _draw_and_freeze(self) -> None:
+    def _init_and_freeze(self) -> None:
         """Draw all weights, and freeze those that ``frozen_stages`` names."""
-        self.apply(draw_weights)
+        self.apply(init_weights_)
         tables = list(self.parameters(recurse=False))
         for table in tables:
             nn.init.trunc_normal_(table, std=0.02)
@@ -142,3 +236,134 @@ class Backbone(BaseModule):
 def find_trunk(model: nn.Module) -> Backbone | None:
     """Return the first backbone of this package in a model, or None."""
     return next((module for module in model.modules() if isinstance(module, Backbone)), None)
+
+
+def full_names(archs: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Map every accepted spelling, names and aliases, to the name of the arch."""
+    return {word: name for name, row in archs.items() for word in (name, row['alias'])}
+
+
+def settings(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that the backbone of a row is built from."""
+    return {key: value for key, value in row.items() if key not in NOT_BUILT}
+
+
+def read_arch(arch: str | dict, archs: Mapping[str, dict]) -> dict:
+    """The settings of an arch, by its name or alias, or given as a row.
+
+    Raises:
+        ValueError: for an unknown name, or a dict whose keys differ from those of the rows.
+    """
+    if not isinstance(arch, Mapping):
+        return settings(archs[choose('arch', arch, full_names(archs))])
+    arch, keys = settings(arch), set(settings(next(iter(archs.values()))))
+    if set(arch) != keys:
+        missing, unknown = sorted(keys - set(arch)), sorted(set(arch) - keys)
+        raise ValueError(f'an arch dict has the keys {sorted(keys)}: {missing=}, {unknown=}')
+    return arch
+
+
+def is_positive(value: Any) -> bool:
+    """Whether this is an integer above 0."""
+    return isinstance(value, int) and value > 0
+
+
+def check_pretrain_img_size(size: int, multiple: int) -> int:
+    """Return the size in pixels; raise a ValueError unless every stage's grid divides evenly."""
+    if not is_positive(size) or size % multiple:
+        raise ValueError(
+            f'pretrain_img_size is {size!r}: expected a multiple of {multiple} pixels, so that it '
+            'divides into the grids of the position tables'
+        )
+    return size
+
+
+def check_heads(kind: str, dim: int, heads: int) -> None:
+    """Raise a ValueError if the heads do not divide the width; ``kind`` is 'inner' or 'outer'."""
+    if dim % heads:
+        raise ValueError(f'arch: {kind} width {dim} does not divide into {heads} {kind} heads')
+
+
+def check_out_indices(
+    out_indices: Sequence[int], number: int, kind: str, such_as: str
+) -> tuple[int, ...]:
+    """Return the indices, counted from 0; negative ones count from the last.
+
+    Args:
+        out_indices: The value of the option.
+        number: How many stages or blocks there are.
+        kind: 'stages' or 'blocks'.
+        such_as: An example for the message.
+
+    Raises:
+        ValueError: unless they increase and are in range.
+    """
+    if not isinstance(out_indices, Sequence) or isinstance(out_indices, str):
+        raise ValueError(
+            f'out_indices is {out_indices!r}: expected indices of {kind} such as {such_as}'
+        )
+    in_order = range(number)
+    indices = [in_order[i] if isinstance(i, int) and -number <= i < 0 else i for i in out_indices]
+    if not indices or indices != [i for i in in_order if i in indices]:
+        raise ValueError(
+            f'out_indices is {tuple(out_indices)}: expected increasing indices of {kind} from 0 to '
+            f'{number - 1}, such as {such_as}'
+        )
+    return tuple(indices)
+
+
+def choose(name: str, value: str, table: Mapping[str, Any]) -> Any:
+    """Return the entry of a table, or raise a ValueError that suggests the nearest name."""
+    if not isinstance(value, str) or value not in table:
+        raise ValueError(unknown_name(name, value, table))
+    return table[value]
+
+
+def choose_position(
+    name: str, setting: str | dict, names: Sequence[str]
+) -> Callable[..., PositionEncoding]:
+    """Return the class for an option; it takes a width, a grid and a number of class tokens.
+
+    Args:
+        name: Name of the option.
+        setting: A key of ``POSITIONS``, or a dict with it as ``type`` and the class's options.
+        names: The keys that the backbone supports.
+    """
+    options = dict(setting) if isinstance(setting, Mapping) else dict(type=setting)
+    kind = options.pop('type', None)
+    cls = choose(name, kind, {key: POSITIONS[key] for key in names})
+    unknown = sorted(options.keys() - set(cls.options))
+    if unknown:
+        has = ', '.join(cls.options) or 'none'
+        raise ValueError(f'{name} {kind!r} has no option {", ".join(unknown)}: expected {has}')
+    return partial(cls, **options)
+
+
+def drop_path_rates(rate: float, depths: tuple[int, ...]) -> list[list[float]]:
+    """Rates that rise linearly from 0 at the first block to ``rate`` at the last, by stage.
+
+    Raises:
+        ValueError: if the rate is outside [0, 1): at 1 the last block would divide by zero.
+    """
+    if not isinstance(rate, int | float) or not 0 <= rate < 1:
+        raise ValueError(f'drop_path_rate is {rate!r}: expected at least 0 and below 1')
+    total = sum(depths)
+    rates = (rate * block / max(total - 1, 1) for block in range(total))
+    return [list(islice(rates, depth)) for depth in depths]
+
+
+def init_weights_(module: nn.Module) -> None:
+    """Draw one layer's weights as the authors' classification code does; for ``Module.apply``.
+
+    Linear: truncated normal 0.02. Convolution: normal with variance 2 / fan out. Biases 0. Norms
+    keep torch's 1 and 0, and position tables are drawn by the modules that own them.
+    """
+    if isinstance(module, nn.Linear):
+        nn.init.trunc_normal_(module.weight, std=0.02)
+    elif isinstance(module, nn.Conv2d):
+        fan_out = module.out_channels * math.prod(module.kernel_size) // module.groups
+        nn.init.normal_(module.weight, std=math.sqrt(2 / fan_out))
+    else:
+        return
+    if module.bias is not None:
+        nn.init.zeros_(module.bias)

@@ -1,23 +1,44 @@
-"""CPVT (arXiv 2102.10882) as a backbone for dense prediction."""
+"""CPVT (arXiv 2102.10882) for dense prediction: its variants, its stem, the network."""
 
 from collections.abc import Sequence
 from functools import partial
 
-from torch import Tensor
+from torch import Tensor, nn
 
-from ptnt_mm.models.archs import CPVT_ARCHS
-from ptnt_mm.models.arguments import check_heads, choose, read_arch
-from ptnt_mm.models.layers.attention import OUTER_ATTENTIONS
-from ptnt_mm.models.layers.block import BlockOptions, OuterBlock
-from ptnt_mm.models.layers.peg import PEG
-from ptnt_mm.models.layers.shapes import Grid
-from ptnt_mm.models.layers.stem import PatchStem
-from ptnt_mm.models.plain import PlainBackbone
+from ptnt_mm.models.attention import OUTER_ATTENTIONS
+from ptnt_mm.models.backbone import Published, check_heads, choose, read_arch
+from ptnt_mm.models.blocks import OuterBlock, run_block
+from ptnt_mm.models.positions import PEG
+from ptnt_mm.models.single_scale import SingleScaleBackbone
+from ptnt_mm.models.tokens import PLAIN_PATCH, Grid, map_to_tokens, reduced
 from ptnt_mm.registry import MODELS
+
+CPVT_ARCHS = {
+    'tiny': dict(alias='ti', depth=12, dim=192, heads=3, published=(Published('cpvt_ti', 73.4),)),
+    'small': dict(alias='s', depth=12, dim=384, heads=6, published=()),
+    'base': dict(alias='b', depth=12, dim=768, heads=12, published=()),
+}
+"""CPVT (arXiv 2102.10882, table 1), the widths of DeiT. Its authors published no weights."""
+
+
+class PatchStem(nn.Module):
+    """The stem of a Vision Transformer: a linear map of each patch (arXiv 2010.11929).
+
+    Args:
+        dim: Channels of a token.
+    """
+
+    def __init__(self, dim: int):
+        super().__init__()
+        self.proj = nn.Conv2d(3, dim, PLAIN_PATCH, stride=PLAIN_PATCH)
+
+    def forward(self, image: Tensor) -> tuple[Tensor, Grid]:
+        """(B, 3, H, W) -> outer (B, N, C), hw (H/16, W/16); sides are multiples of 16."""
+        return map_to_tokens(self.proj(image)), reduced(image.shape[2:], PLAIN_PATCH)
 
 
 @MODELS.register_module()
-class CPVT(PlainBackbone):
+class CPVT(SingleScaleBackbone):
     """A Vision Transformer whose positions come from its content, by a PEG after the first block.
 
     Takes images of any size from 16 x 16 pixels, with one set of weights and no tables to resize.
@@ -34,7 +55,7 @@ class CPVT(PlainBackbone):
         position: Position encoding: 'peg' as published, 'learned' (as DeiT), 'sinusoidal' or
             'none'. A dict with the name as ``type`` can also set options: for a PEG ``blocks``,
             the blocks that it follows (-1 for the input; (0,) by default), ``kernel_size`` and
-            ``padding_mode`` (see ``layers/peg.py``).
+            ``padding_mode`` (see :class:`PEG`).
         with_cls_token: Whether there is a class token; without one, a classifier averages tokens.
         attention: 'fused', or 'eager', which stores every logit.
         mlp_ratio: Hidden width of the MLPs as a multiple of the token's width.
@@ -85,20 +106,35 @@ class CPVT(PlainBackbone):
         )
         check_heads('outer', arch['dim'], arch['heads'])
         self.patch_embed = PatchStem(arch['dim'])
-        options = BlockOptions(
+        new_block = partial(
+            OuterBlock,
+            arch['dim'],
+            arch['heads'],
             attention=choose('attention', attention, OUTER_ATTENTIONS),
+            qkv_bias=True,
             mlp_ratio=mlp_ratio,
-            with_se=False,
             drop_rate=drop_rate,
             attn_drop_rate=attn_drop_rate,
-            qkv_bias=True,
         )
-        new_block = partial(OuterBlock, arch['dim'], arch['heads'], sr_ratio=1, options=options)
         self._build_blocks(new_block, position, drop_rate, drop_path_rate)
         for module in self.modules():
             if isinstance(module, PEG):
                 module.pretrained_may_lack = ()  # published weights have it
 
-    def embed(self, image: Tensor) -> tuple[None, Tensor, Grid]:
-        """(B, 3, H, W) -> None for the words, outer (B, N, C), hw (H/16, W/16)."""
-        return (None, *self.patch_embed(image))
+    def forward_tokens(self, image: Tensor) -> list[tuple[None, Tensor, Grid]]:
+        """(B, 3, H, W) -> per output: None in place of words, outer (B, n + N, C), hw.
+
+        ``n`` is 1 with a class token, which comes first, and otherwise 0. Outer tokens of the last
+        block are normalised.
+
+        Raises:
+            ValueError: as :meth:`forward`.
+        """
+        outer, hw = self.patch_embed(self._padded(image))
+        outer = self._add_positions(outer, hw)
+        levels = []
+        for i, block in enumerate(self.blocks):
+            outer = run_block(block, self.with_cp, outer, hw, None)
+            if i in self.out_indices:
+                levels.append((None, self._normed(i, outer), hw))
+        return levels

@@ -1,35 +1,291 @@
-"""PyramidTNT (arXiv 2201.00978) as a backbone for dense prediction."""
+"""PyramidTNT (arXiv 2201.00978) for dense prediction: its variants, its parts, the network."""
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import accumulate
 
 import torch
 from torch import Tensor, nn
 
-from ptnt_mm.models.archs import ARCHS, NUM_STAGES, SR_RATIOS
-from ptnt_mm.models.arguments import (
+from ptnt_mm.models.attention import OUTER_ATTENTIONS, OuterAttention
+from ptnt_mm.models.backbone import (
+    Backbone,
+    FeatureInfo,
+    Published,
     check_heads,
     check_out_indices,
     check_pretrain_img_size,
     choose,
     choose_position,
+    drop_path_rates,
     is_positive,
     read_arch,
 )
-from ptnt_mm.models.backbone import Backbone
-from ptnt_mm.models.feature_info import FeatureInfo
-from ptnt_mm.models.layers.aggregation import SentenceAggregation, WordAggregation
-from ptnt_mm.models.layers.attention import OUTER_ATTENTIONS
-from ptnt_mm.models.layers.block import BlockOptions
-from ptnt_mm.models.layers.drop import drop_path_rates
-from ptnt_mm.models.layers.norm import OutputNorm, is_batch_norm
-from ptnt_mm.models.layers.position import POSITIONS
-from ptnt_mm.models.layers.relative_position import RELATIVE_POSITIONS, RelativePosition
-from ptnt_mm.models.layers.shapes import PATCH, WORDS, Grid, tokens_to_contiguous_map
-from ptnt_mm.models.layers.stage import Stage
-from ptnt_mm.models.layers.stem import Stem
-from ptnt_mm.models.layers.tables import keep_first
+from ptnt_mm.models.blocks import NestedBlock, OuterBlock, build_norm, is_batch_norm, run_block
+from ptnt_mm.models.positions import (
+    PEG,
+    POSITIONS,
+    RELATIVE_POSITIONS,
+    RelativePosition,
+    keep_first,
+)
+from ptnt_mm.models.tokens import (
+    PATCH,
+    WORDS,
+    Grid,
+    area,
+    crop,
+    map_to_tokens,
+    map_to_words,
+    pad,
+    reduced,
+    tokens_to_contiguous_map,
+    tokens_to_map,
+    words_to_quads,
+)
 from ptnt_mm.registry import MODELS
+
+NUM_STAGES = 4
+
+_BAIDU = 'https://pan.baidu.com/s'
+
+ARCHS = {
+    'tiny': dict(
+        alias='ti',
+        depths=(2, 6, 3, 2),
+        inner_depths=(1, 1, 1, 1),
+        outer_dims=(80, 160, 320, 320),
+        inner_dims=(5, 10, 20, 20),
+        outer_heads=(2, 4, 8, 8),
+        inner_heads=(1, 2, 4, 4),
+        pretrain_img_size=192,
+        published=(Published('ptnt_ti', 75.2, 42, f'{_BAIDU}/1xm3DSGcAJbvFQm4jmDAlnQ', '0r5t'),),
+    ),
+    'small': dict(
+        alias='s',
+        depths=(2, 8, 4, 2),
+        inner_depths=(1, 2, 1, 1),
+        outer_dims=(128, 256, 512, 512),
+        inner_dims=(8, 16, 32, 32),
+        outer_heads=(4, 8, 16, 16),
+        inner_heads=(2, 4, 8, 8),
+        pretrain_img_size=256,
+        published=(Published('ptnt_s', 82.0, 128, f'{_BAIDU}/1xha8x3DTlPq9-KeC6EPPow', 'v5w5'),),
+    ),
+    'medium': dict(
+        alias='m',
+        depths=(2, 8, 6, 2),
+        inner_depths=(1, 2, 1, 1),
+        outer_dims=(192, 384, 768, 768),
+        inner_dims=(12, 24, 48, 48),
+        outer_heads=(4, 8, 16, 16),
+        inner_heads=(2, 4, 8, 8),
+        pretrain_img_size=256,
+        published=(Published('ptnt_m', 83.5, 340, f'{_BAIDU}/1B9zkWkrUAETuiyr08ClY-w', 'jqm3'),),
+    ),
+    'base': dict(
+        alias='b',
+        depths=(2, 10, 6, 2),
+        inner_depths=(1, 2, 1, 1),
+        outer_dims=(256, 512, 1024, 1024),
+        inner_dims=(16, 32, 64, 64),
+        outer_heads=(4, 8, 16, 16),
+        inner_heads=(2, 4, 8, 8),
+        pretrain_img_size=256,
+        published=(Published('ptnt_b', 84.1, 628, f'{_BAIDU}/1tT0mxRrZQx6facYsdPBt0g', 'ns4t'),),
+    ),
+}
+"""PyramidTNT (arXiv 2201.00978, table 1, and the authors' code). Tuples hold one value per stage.
+
+``inner_depths`` is the number of blocks, counted from the stage's first, that have an inner
+transformer. ``pretrain_img_size`` is the side length, in pixels, of the pretraining images; the
+position tables are stored for that size.
+"""
+
+SR_RATIOS = (4, 2, 1, 1)
+"""Side length, in tokens, of the windows over which each stage averages its outer keys."""
+
+
+class Stem(nn.Module):
+    """Cut an image into outer tokens of 8 x 8 pixels and their 4 x 4 inner tokens.
+
+    Two stacks of 3 x 3 convolutions over a shared first one (arXiv 2201.00978, "Convolutional
+    Stem").
+
+    Args:
+        inner_dim: Channels of an inner token.
+        outer_dim: Channels of an outer token.
+        norm_cfg: Normalisation after every convolution, see :func:`build_norm`.
+    """
+
+    def __init__(self, inner_dim: int, outer_dim: int, norm_cfg: dict):
+        super().__init__()
+        self.common_conv = nn.Sequential(*_conv_norm_relu(3, inner_dim * 2, 2, norm_cfg))
+        self.inner_convs = nn.Sequential(*_conv_norm_relu(inner_dim * 2, inner_dim, 1, norm_cfg))
+        self.outer_convs = nn.Sequential(
+            *_conv_norm_relu(inner_dim * 2, inner_dim * 4, 2, norm_cfg),
+            *_conv_norm_relu(inner_dim * 4, inner_dim * 8, 2, norm_cfg),
+            *_conv_norm_relu(inner_dim * 8, outer_dim, 1, norm_cfg),
+        )
+
+    def forward(self, image: Tensor) -> tuple[Tensor, Tensor, Grid]:
+        """(B, 3, H, W) -> inner (B*N, 16, c), outer (B, N, C), hw (H/8, W/8).
+
+        ``H`` and ``W``, in pixels, are multiples of 8.
+        """
+        h, w = hw = reduced(image.shape[2:], PATCH)
+        image = image.contiguous(memory_format=torch.channels_last)
+        common = crop(self.common_conv(image), (4 * h, 4 * w))
+        inner = crop(self.inner_convs(common), (4 * h, 4 * w))
+        outer = crop(self.outer_convs(common), hw)
+        return map_to_words(inner), map_to_tokens(outer), hw
+
+
+def _conv_norm_relu(
+    in_channels: int, out_channels: int, stride: int, norm_cfg: dict
+) -> tuple[nn.Module, ...]:
+    return (
+        nn.Conv2d(in_channels, out_channels, 3, stride, padding=1),
+        build_norm(norm_cfg, out_channels),
+        nn.ReLU(inplace=True),
+    )
+
+
+class SentenceAggregation(nn.Module):
+    """Halve the grid of the outer tokens, rounding up (arXiv 2201.00978, "Pyramid Architecture").
+
+    Args:
+        in_dim: Channels of an outer token before.
+        out_dim: Channels of an outer token after.
+    """
+
+    def __init__(self, in_dim: int, out_dim: int):
+        super().__init__()
+        self.norm = nn.LayerNorm(in_dim)
+        self.conv = nn.Sequential(nn.Conv2d(in_dim, out_dim, 3, stride=2, padding=1))
+
+    def forward(self, outer: Tensor, hw: Grid) -> tuple[Tensor, Grid]:
+        """(B, h*w, C) -> (B, N', C') and the new grid (ceil(h/2), ceil(w/2)), in tokens."""
+        merged_hw = reduced(hw, 2)
+        merged = self.conv(tokens_to_map(self.norm(outer), hw))
+        return map_to_tokens(crop(merged, merged_hw)), merged_hw
+
+
+class WordAggregation(nn.Module):
+    """Turn the 8 x 8 words of 2 x 2 sentences into the 4 x 4 words of one merged sentence.
+
+    Args:
+        in_dim: Channels of an inner token before.
+        out_dim: Channels of an inner token after.
+    """
+
+    def __init__(self, in_dim: int, out_dim: int):
+        super().__init__()
+        self.norm = nn.LayerNorm(in_dim)
+        self.conv = nn.Sequential(nn.Conv2d(in_dim, out_dim, 3, stride=2, padding=1))
+
+    def forward(self, inner: Tensor, hw: Grid) -> Tensor:
+        """(B*h*w, 16, c) -> (B*ceil(h/2)*ceil(w/2), 16, c'); ``hw`` in outer tokens.
+
+        A grid with an odd side is padded at the bottom and right with zero words.
+        """
+        inner, hw = _pad_to_even(self.norm(inner), hw)
+        return map_to_tokens(self.conv(words_to_quads(inner, hw)))
+
+
+def _pad_to_even(inner: Tensor, hw: Grid) -> tuple[Tensor, Grid]:
+    """Add a row and a column of zero sentences where the grid's side is odd."""
+    even = tuple(2 * side for side in reduced(hw, 2))
+    sentences = inner.reshape(-1, area(hw), WORDS * inner.shape[2])
+    padded = pad(tokens_to_map(sentences, hw), even)
+    return map_to_tokens(padded).reshape(-1, WORDS, inner.shape[2]), even
+
+
+class Stage(nn.Module):
+    """Blocks on one grid. The first ``inner_depth`` of them have an inner transformer.
+
+    Args:
+        inner_dim: Channels of an inner token.
+        outer_dim: Channels of an outer token.
+        inner_heads: Heads of the inner attention.
+        outer_heads: Heads of the outer attention.
+        inner_depth: How many blocks, from the first, have an inner transformer.
+        sr_ratio: Side of the windows that outer keys are averaged over, in tokens.
+        drop_paths: Rate of dropping a residual branch, for each block.
+        pretrain_hw: Grid that the position table belongs to, in tokens.
+        relative_position: How the table is resized, a class of :data:`RELATIVE_POSITIONS`.
+        pegs: Position encoding generators by the block that they follow, -1 for the stage's input.
+        attention: Class of the outer attention.
+        mlp_ratio: Hidden width of an MLP as a multiple of the token's width.
+        with_se: Whether outer MLPs have squeeze and excitation.
+        drop_rate: Dropout inside the MLPs and after the attention's projection.
+        attn_drop_rate: Dropout on attention weights.
+        with_cp: Recompute each block in the backward pass instead of keeping its activations.
+    """
+
+    def __init__(
+        self,
+        inner_dim: int,
+        outer_dim: int,
+        inner_heads: int,
+        outer_heads: int,
+        inner_depth: int,
+        sr_ratio: int,
+        drop_paths: list[float],
+        pretrain_hw: Grid,
+        relative_position: type[RelativePosition],
+        pegs: dict[int, PEG],
+        attention: type[OuterAttention],
+        mlp_ratio: int = 4,
+        with_se: bool = False,
+        drop_rate: float = 0.0,
+        attn_drop_rate: float = 0.0,
+        with_cp: bool = False,
+    ):
+        super().__init__()
+        self.sr_ratio = sr_ratio
+        self.with_cp = with_cp
+        self.prepare_bias = attention.prepare_bias
+        shared = dict(
+            attention=attention,
+            sr_ratio=sr_ratio,
+            mlp_ratio=mlp_ratio,
+            with_se=with_se,
+            drop_rate=drop_rate,
+            attn_drop_rate=attn_drop_rate,
+        )
+        outer = partial(OuterBlock, outer_dim, outer_heads, **shared)
+        nested = partial(NestedBlock, inner_dim, outer_dim, inner_heads, outer_heads, **shared)
+        self.peg = pegs.get(-1)
+        self.blocks = nn.ModuleList(
+            (nested if index < inner_depth else outer)(drop_path=rate, peg=pegs.get(index))
+            for index, rate in enumerate(drop_paths)
+        )
+        self.relative_position = relative_position(pretrain_hw, self.key_hw(pretrain_hw))
+        self.register_parameter('relative_pos', self.relative_position.new_table(outer_heads))
+
+    def key_hw(self, hw: Grid) -> Grid:
+        """The grid of the keys, in tokens, for a grid of sentences."""
+        return reduced(hw, self.sr_ratio)
+
+    def forward(self, inner: Tensor, outer: Tensor, hw: Grid) -> tuple[Tensor, Tensor]:
+        """Inner (B*N, 16, c), outer (B, N, C) -> the same; ``hw`` in tokens."""
+        factors = self.relative_position.factors(self.relative_pos, hw, self.key_hw(hw))
+        bias = self.prepare_bias(factors)
+        if self.peg is not None:
+            outer = self.peg(outer, hw)
+        for block in self.blocks:
+            if isinstance(block, NestedBlock):
+                inner, outer = run_block(block, self.with_cp, inner, outer, hw, bias)
+            else:
+                outer = run_block(block, self.with_cp, outer, hw, bias)
+        return inner, outer
+
+
+class OutputNorm(nn.LayerNorm):
+    """Normalise the tokens of a map that a backbone returns (ours): no published file has it."""
+
+    pretrained_may_lack = ('weight', 'bias')
 
 
 @MODELS.register_module()
@@ -57,7 +313,7 @@ class PyramidTNT(Backbone):
             can also set options. A PEG follows the first block of every stage by default;
             ``blocks`` counts within each stage (ours; as arXiv 2104.13840).
         relative_position: How relative position tables are resized to a different grid: 'grid',
-            'flat' or 'none' (see ``layers/relative_position.py``). No effect without such tables.
+            'flat' or 'none' (see ``positions.py``). No effect without such tables.
         attention: 'fused', or 'eager' for the published form, which stores every logit.
         mlp_ratio: Hidden width of an MLP as a multiple of the token's width.
         with_se: Whether outer MLPs have squeeze and excitation; no published variant does.
@@ -79,15 +335,6 @@ class PyramidTNT(Backbone):
     """
 
     patch = PATCH
-
-    cost_parts = (
-        (r'patch_embed|outer_pos|inner_pos', 'stem'),
-        (r'stages\.(\d)\.blocks\.\d+\.(?:inner_|proj)', 'stage {} inner'),
-        (r'stages\.(\d)', 'stage {} outer'),
-        (r'word_merges|sentence_merges', 'merges'),
-        (r'norm\d', 'output norms'),
-        (r'norm|head', 'head'),
-    )
 
     def __init__(
         self,
@@ -131,13 +378,6 @@ class PyramidTNT(Backbone):
         self.inner_pos = nn.Parameter(torch.zeros(1, WORDS, inner_dims[0]))
         self.pos_drop = nn.Dropout(drop_rate)
 
-        options = BlockOptions(
-            attention=choose('attention', attention, OUTER_ATTENTIONS),
-            mlp_ratio=mlp_ratio,
-            with_se=with_se,
-            drop_rate=drop_rate,
-            attn_drop_rate=attn_drop_rate,
-        )
         table_class = choose('relative_position', relative_position, RELATIVE_POSITIONS)
         if not self.position.relative:
             table_class = RelativePosition
@@ -160,7 +400,11 @@ class PyramidTNT(Backbone):
                 pretrain_hw=tuple(side // 2**i for side in self.pretrain_hw),
                 relative_position=table_class,
                 pegs=self.position.new_pegs(outer_dims[i], arch['depths'][i]),
-                options=options,
+                attention=choose('attention', attention, OUTER_ATTENTIONS),
+                mlp_ratio=mlp_ratio,
+                with_se=with_se,
+                drop_rate=drop_rate,
+                attn_drop_rate=attn_drop_rate,
                 with_cp=with_cp,
             )
             self.stages.append(stage)
@@ -169,7 +413,7 @@ class PyramidTNT(Backbone):
             for i in self.out_indices:
                 self.add_module(f'norm{i}', OutputNorm(outer_dims[i]))
 
-        self._draw_and_freeze()
+        self._init_and_freeze()
 
     def forward(self, image: Tensor) -> tuple[Tensor, ...]:
         """(B, 3, H, W) -> one map (B, C_i, ceil(H / stride_i), ceil(W / stride_i)) per output.

@@ -1,4 +1,4 @@
-"""TNT (arXiv 2103.00112) as a backbone for dense prediction."""
+"""TNT (arXiv 2103.00112) for dense prediction: its variants, its stems, the network."""
 
 import math
 from collections.abc import Sequence
@@ -6,19 +6,115 @@ from functools import partial
 
 from torch import Tensor, nn
 
-from ptnt_mm.models.archs import LEGACY_TNT_ARCHS, TNT_ARCHS
-from ptnt_mm.models.arguments import check_heads, choose, choose_position, read_arch
-from ptnt_mm.models.layers.attention import OUTER_ATTENTIONS
-from ptnt_mm.models.layers.block import BlockOptions, NestedBlock, legacy_link, published_link
-from ptnt_mm.models.layers.norm import WordNorm
-from ptnt_mm.models.layers.shapes import PLAIN_PATCH, Grid
-from ptnt_mm.models.layers.stem import LegacyWordStem, WordStem
-from ptnt_mm.models.plain import PlainBackbone
+from ptnt_mm.models.attention import OUTER_ATTENTIONS
+from ptnt_mm.models.backbone import Published, check_heads, choose, choose_position, read_arch
+from ptnt_mm.models.blocks import NestedBlock, WordNorm, run_block, word_to_sentence
+from ptnt_mm.models.single_scale import SingleScaleBackbone
+from ptnt_mm.models.tokens import (
+    PLAIN_PATCH,
+    Grid,
+    map_to_tokens,
+    map_to_words,
+    reduced,
+    tokens_to_map,
+)
 from ptnt_mm.registry import MODELS
+
+_TNT_RELEASE = 'https://github.com/huawei-noah/Efficient-AI-Backbones/releases/download/tnt'
+
+_TIMM_RELEASE = 'https://github.com/contrastive/pytorch-image-models/releases/download/TNT'
+
+_TIMM = 'https://huggingface.co/timm'
+
+_TIMM_FILE = 'resolve/main/model.safetensors'
+
+_OPENMMLAB = 'https://download.openmmlab.com/mmclassification/v0'
+
+TNT_ARCHS = {
+    'small': dict(
+        alias='s',
+        depth=12,
+        outer_dim=384,
+        inner_dim=24,
+        outer_heads=6,
+        inner_heads=4,
+        words=16,
+        published=(
+            Published('tnt_s', 81.5, 95, f'{_TNT_RELEASE}/tnt_s_81.5.pth.tar'),
+            Published('tnt_s_timm', 81.506, 95, f'{_TIMM}/tnt_s_patch16_224.in1k/{_TIMM_FILE}'),
+        ),
+    ),
+    'base': dict(
+        alias='b',
+        depth=12,
+        outer_dim=640,
+        inner_dim=40,
+        outer_heads=10,
+        inner_heads=4,
+        words=16,
+        published=(
+            Published('tnt_b', 82.9, 262, f'{_TNT_RELEASE}/tnt_b_82.9.pth.tar'),
+            Published('tnt_b_timm', 82.864, 262, f'{_TIMM}/tnt_b_patch16_224.in1k/{_TIMM_FILE}'),
+        ),
+    ),
+}
+"""TNT (arXiv 2103.00112, table 1). ``words`` is the number of inner tokens of an outer one."""
+
+_FOR_MMPRETRAIN = 'tnt/tnt-small-p16_3rdparty_in1k_20210903-c56ee7df.pth'
+
+LEGACY_TNT_ARCHS = {
+    'small': TNT_ARCHS['small']
+    | dict(
+        published=(
+            Published('tnt_s_legacy', 81.512, 95, f'{_TIMM_RELEASE}/tnt_s_patch16_224.pth.tar'),
+            Published(
+                'tnt_s_legacy_timm',
+                81.512,
+                95,
+                f'{_TIMM}/tnt_s_legacy_patch16_224.in1k/{_TIMM_FILE}',
+            ),
+            Published(
+                'tnt_s_legacy_mmpretrain',
+                81.52,
+                95,
+                f'{_OPENMMLAB}/{_FOR_MMPRETRAIN}',
+                sha256='c56ee7df',
+            ),
+        )
+    ),
+}
+"""TNT as timm had it first: three copies of the same weights, the last with mmpretrain's names."""
+
+
+class WordStem(nn.Module):
+    """The stem of TNT: the words of each patch, by a convolution within the patch.
+
+    Args:
+        dim: Channels of an inner token.
+        word_side: Inner tokens along one side of a patch.
+    """
+
+    def __init__(self, dim: int, word_side: int):
+        super().__init__()
+        self.proj = nn.Conv2d(3, dim, 7, stride=PLAIN_PATCH // word_side, padding=3)
+
+    def forward(self, image: Tensor) -> tuple[Tensor, Grid]:
+        """(B, 3, H, W) -> inner (B*N, m, c), hw (H/16, W/16); sides are multiples of 16."""
+        patches = tokens_to_map(map_to_words(image, PLAIN_PATCH), (PLAIN_PATCH, PLAIN_PATCH))
+        return map_to_tokens(self.proj(patches)), reduced(image.shape[2:], PLAIN_PATCH)
+
+
+class LegacyWordStem(WordStem):
+    """The stem of :class:`LegacyTNT`: its convolution sees the pixels beyond a patch's border."""
+
+    def forward(self, image: Tensor) -> tuple[Tensor, Grid]:
+        """(B, 3, H, W) -> inner (B*N, m, c), hw (H/16, W/16); sides are multiples of 16."""
+        words = map_to_words(self.proj(image), PLAIN_PATCH // self.proj.stride[0])
+        return words, reduced(image.shape[2:], PLAIN_PATCH)
 
 
 @MODELS.register_module()
-class TNT(PlainBackbone):
+class TNT(SingleScaleBackbone):
     """Transformer in Transformer: words inside sentences of 16 x 16 pixels, and a class token.
 
     Takes images of any size from 16 x 16 pixels. Sides that are not a multiple of 16 are padded at
@@ -35,8 +131,7 @@ class TNT(PlainBackbone):
             The last block's map is the output of the final LayerNorm.
         pretrain_img_size: Side in pixels, a multiple of 16, that the sentence table belongs to.
         position: Position encoding of sentences: 'learned' as published, 'sinusoidal', 'peg' or
-            'none'. A dict with the name as ``type`` can also set options (see
-            ``layers/position.py``).
+            'none'. A dict with the name as ``type`` can also set options (see ``positions.py``).
         word_position: The same for the words inside a sentence: 'learned', 'sinusoidal', 'none'.
         attention: 'fused', or 'eager', which stores every logit.
         mlp_ratio: Hidden width of an MLP as a multiple of the token's width.
@@ -59,7 +154,7 @@ class TNT(PlainBackbone):
 
     archs = TNT_ARCHS
     stem = WordStem
-    link = staticmethod(published_link)
+    new_projection = staticmethod(word_to_sentence)
 
     def __init__(
         self,
@@ -105,7 +200,12 @@ class TNT(PlainBackbone):
         self.proj_norm1 = nn.LayerNorm(words * inner_dim)
         self.proj = nn.Linear(words * inner_dim, outer_dim)
         self.proj_norm2 = nn.LayerNorm(outer_dim)
-        options = BlockOptions(
+        new_block = partial(
+            NestedBlock,
+            inner_dim,
+            outer_dim,
+            arch['inner_heads'],
+            arch['outer_heads'],
             attention=choose('attention', attention, OUTER_ATTENTIONS),
             mlp_ratio=mlp_ratio,
             with_se=with_se,
@@ -113,19 +213,27 @@ class TNT(PlainBackbone):
             attn_drop_rate=attn_drop_rate,
             words=words,
             word_norm=WordNorm,
-            link=self.link,
+            new_projection=self.new_projection,
             class_tokens=self.class_tokens,
         )
-        new_block = partial(
-            NestedBlock,
-            inner_dim,
-            outer_dim,
-            arch['inner_heads'],
-            arch['outer_heads'],
-            sr_ratio=1,
-            options=options,
-        )
         self._build_blocks(new_block, position, drop_rate, drop_path_rate)
+
+    def forward_tokens(self, image: Tensor) -> list[tuple[Tensor, Tensor, Grid]]:
+        """(B, 3, H, W) -> per output: inner (B*N, m, c), outer (B, 1 + N, C), hw.
+
+        The class token comes first. Outer tokens of the last block are normalised.
+
+        Raises:
+            ValueError: as :meth:`forward`.
+        """
+        inner, outer, hw = self.embed(self._padded(image))
+        outer = self._add_positions(outer, hw)
+        levels = []
+        for i, block in enumerate(self.blocks):
+            inner, outer = run_block(block, self.with_cp, inner, outer, hw, None)
+            if i in self.out_indices:
+                levels.append((inner, self._normed(i, outer), hw))
+        return levels
 
     def embed(self, image: Tensor) -> tuple[Tensor, Tensor, Grid]:
         """(B, 3, H, W) -> inner (B*N, m, c), outer (B, N, C), hw (H/16, W/16)."""
@@ -135,6 +243,11 @@ class TNT(PlainBackbone):
             inner = inner + encoding.to(inner.dtype)
         outer = self.proj_norm2(self.proj(self.proj_norm1(inner.flatten(1))))
         return inner, outer.unflatten(0, (image.shape[0], -1)), hw
+
+
+def _legacy_word_to_sentence(words: int, inner_dim: int, outer_dim: int) -> tuple[nn.Module, ...]:
+    """As :func:`word_to_sentence`, but with a norm for each word, a bias, no second norm."""
+    return WordNorm(words, inner_dim), nn.Linear(words * inner_dim, outer_dim), nn.Identity()
 
 
 @MODELS.register_module()
@@ -149,7 +262,7 @@ class LegacyTNT(TNT):
 
     archs = LEGACY_TNT_ARCHS
     stem = LegacyWordStem
-    link = staticmethod(legacy_link)
+    new_projection = staticmethod(_legacy_word_to_sentence)
 
 
 def _word_side(words: int) -> int:

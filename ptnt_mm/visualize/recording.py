@@ -10,14 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ptnt_mm.models.attention import Attention, Bias, attention_weights
 from ptnt_mm.models.backbone import Backbone, find_trunk
-from ptnt_mm.models.layers.attention import Attention, Bias
-from ptnt_mm.models.layers.biased_attention import attention_weights
-from ptnt_mm.models.layers.block import NestedBlock, OuterBlock
-from ptnt_mm.models.layers.relative_position import Factors
-from ptnt_mm.models.layers.shapes import Grid, reduced, tokens_to_map, words_to_map
-from ptnt_mm.models.layers.stage import Stage
-from ptnt_mm.models.plain import PlainBackbone
+from ptnt_mm.models.blocks import NestedBlock, OuterBlock
+from ptnt_mm.models.positions import Factors
+from ptnt_mm.models.pyramid_tnt import Stage
+from ptnt_mm.models.single_scale import SingleScaleBackbone
+from ptnt_mm.models.tokens import Grid, reduced, tokens_to_map, words_to_map
 
 Calls = dict[nn.Module, list[tuple[tuple, Any]]]
 """By module, the arguments and the output of each call."""
@@ -191,25 +190,26 @@ def _maps(output: Any) -> Iterator[Tensor]:
 
 def _blocks(trunk: Backbone, calls: Calls, ratio: Size) -> Iterator[BlockRecord]:
     """The blocks of a backbone, counted from 1."""
-    plain, number = isinstance(trunk, PlainBackbone), 0
-    for i, stage in enumerate([trunk] if plain else trunk.stages):
+    one_scale, number = isinstance(trunk, SingleScaleBackbone), 0
+    for i, stage in enumerate([trunk] if one_scale else trunk.stages):
         for module in stage.blocks:
             number += 1
-            [((_, _, hw, _), (words, outer))] = calls[module]
+            [((*_, hw, _), outer)] = calls[module]
             [((queries, _, bias), _)] = calls[module.outer_attn]
-            inner_queries = None
+            words = inner_queries = None
             if isinstance(module, NestedBlock):
+                words, outer = outer
                 # On a CPU it is called once for each slice of the sentences.
                 inner_queries = torch.cat([given[0] for given, _ in calls[module.inner_attn]])
             yield BlockRecord(
-                name=f'block {number}' if plain else f'stage {i + 1}, block {number}',
+                name=f'block {number}' if one_scale else f'stage {i + 1}, block {number}',
                 module=module,
-                stage=None if plain else stage,
+                stage=None if one_scale else stage,
                 class_tokens=trunk.class_tokens,
                 cell=tuple(trunk.patch * 2**i / scale for scale in ratio),
                 hw=hw,
                 outer=outer,
-                words=None if inner_queries is None else words,
+                words=words,
                 queries=queries,
                 bias=bias,
                 inner_queries=inner_queries,

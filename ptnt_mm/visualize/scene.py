@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ptnt_mm.drawing.panels import Box
-from ptnt_mm.models.layers.shapes import Grid
+from ptnt_mm.models.tokens import Grid
 from ptnt_mm.visualize.recording import BlockRecord, Recording, Size
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from torch import Tensor
 
 from ptnt_mm.drawing.panels import Panel, PanelRow, Points, Scale, around, from_zero
-from ptnt_mm.models.layers.shapes import Grid
+from ptnt_mm.models.tokens import Grid
 from ptnt_mm.visualize.projections import scatter_channels, similarity, to_colours
 from ptnt_mm.visualize.recording import BlockRecord, Level, Recording, Size, as_numpy
 from ptnt_mm.visualize.scene import RecordedScene

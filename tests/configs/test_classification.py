@@ -20,7 +20,9 @@ from ptnt_mm.checkpoints.refusal import CheckpointError
 from ptnt_mm.engine.build import build_runner
 from ptnt_mm.engine.strict_loading import load_strictly
 from ptnt_mm.models import PlainClassifier, PyramidTNTClassifier
-from ptnt_mm.models.archs import ARCHS, CPVT_ARCHS, TNT_ARCHS
+from ptnt_mm.models.cpvt import CPVT_ARCHS
+from ptnt_mm.models.pyramid_tnt import ARCHS
+from ptnt_mm.models.tnt import TNT_ARCHS
 from ptnt_mm.models.weights.pretrained import load_pretrained
 
 from .models import HOSTS, PLAIN, SIZES, build, narrow

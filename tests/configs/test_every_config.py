@@ -14,7 +14,9 @@ from ptnt_mm import zoo
 from ptnt_mm.engine.hosts import HOSTS
 from ptnt_mm.engine.safeguards import safeguards
 from ptnt_mm.engine.settings import kind_of
-from ptnt_mm.models.archs import ARCHS, CPVT_ARCHS, TNT_ARCHS
+from ptnt_mm.models.cpvt import CPVT_ARCHS
+from ptnt_mm.models.pyramid_tnt import ARCHS
+from ptnt_mm.models.tnt import TNT_ARCHS
 
 from . import test_classification, test_detection, test_segmentation
 from .models import build, necks

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from ptnt_mm.models import PyramidTNT
-from ptnt_mm.models.archs import ARCHS, full_names
+from ptnt_mm.models.backbone import full_names
+from ptnt_mm.models.pyramid_tnt import ARCHS
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from torch.export import Dim
 from torch.torch_version import TorchVersion
 
 from ptnt_mm.models import CPVT, TNT, PyramidTNT, TransposedConvNeck
-from ptnt_mm.models.layers.biased_attention import fold
-from ptnt_mm.models.layers.relative_position import Factors
+from ptnt_mm.models.attention import fold
+from ptnt_mm.models.positions import Factors
 
 from . import golden
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from ptnt_mm.models import CPVT, PlainClassifier
-from ptnt_mm.models.archs import CPVT_ARCHS
-from ptnt_mm.models.layers.shapes import map_to_tokens
+from ptnt_mm.models.cpvt import CPVT_ARCHS
+from ptnt_mm.models.tokens import map_to_tokens
 
 from . import golden
 

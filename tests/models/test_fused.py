@@ -6,8 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from ptnt_mm.models import PyramidTNT
-from ptnt_mm.models.layers import biased_attention
+from ptnt_mm.models import PyramidTNT, attention
 
 from . import golden
 
@@ -19,7 +18,7 @@ SIZES = [(192, 192), (61, 93), (512, 64), (8, 8), (9, 200)]
 @pytest.fixture(autouse=True)
 def _no_image_is_small(monkeypatch):
     """The form for detection sizes: small images would use the published one."""
-    monkeypatch.setattr(biased_attention, 'FEW_LOGITS', 0)
+    monkeypatch.setattr(attention, 'FEW_LOGITS', 0)
 
 
 def pair(arch: str, **options) -> tuple[PyramidTNT, PyramidTNT]:

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from ptnt_mm.models import PyramidTNT
-from ptnt_mm.models.layers.position import SinusoidalPosition
+from ptnt_mm.models.positions import SinusoidalPosition
 from ptnt_mm.models.weights.pretrained import load_pretrained
 
 from . import golden

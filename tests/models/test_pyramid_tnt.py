@@ -9,7 +9,7 @@ import torch
 from torch.nn import functional as F  # noqa: N812
 
 from ptnt_mm.models import PyramidTNT
-from ptnt_mm.models.archs import ARCHS
+from ptnt_mm.models.pyramid_tnt import ARCHS
 
 from . import golden
 

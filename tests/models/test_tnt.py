@@ -10,8 +10,8 @@ from torch import nn
 
 from ptnt_mm.checkpoints.refusal import CheckpointError
 from ptnt_mm.models import TNT
-from ptnt_mm.models.archs import TNT_ARCHS
-from ptnt_mm.models.layers.tables import resize_grid
+from ptnt_mm.models.positions import resize_grid
+from ptnt_mm.models.tnt import TNT_ARCHS
 from ptnt_mm.models.weights.identity import looks_like
 from ptnt_mm.models.weights.pretrained import load_pretrained
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ptnt_mm.models import PyramidTNT
-from ptnt_mm.models.layers.drop import DropPath
+from ptnt_mm.models.blocks import DropPath
 
 from . import golden
 
@@ -114,7 +114,7 @@ def test_evaluation_is_not_random(build_micro, attention):
 
 
 def test_fresh_weights():
-    """``layers/test_init.py`` tests the layers; this test checks that all of them are reached."""
+    """``test_backbone.py`` tests the layers; this test checks that all of them are reached."""
     model = PyramidTNT('tiny', with_se=True, out_norms=True)
     for module in model.modules():
         if isinstance(module, nn.Linear):

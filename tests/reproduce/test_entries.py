@@ -4,7 +4,7 @@ import pytest
 
 import ptnt_mm
 from ptnt_mm import zoo
-from ptnt_mm.models.archs import ARCHS
+from ptnt_mm.models.pyramid_tnt import ARCHS
 from ptnt_mm.utils.errors import UserError
 from reproduction.entries import find_entries, list_entries
 
@@ -25,7 +25,7 @@ def test_every_config_for_a_benchmark_is_a_row():
     assert {name for name in others if not name.startswith(known)} == OTHER_NETWORKS, (
         'these configs are no rows of the model zoo: name them METHOD_ptnt_SIZE_SCHEDULE, where '
         'METHOD is in METHODS of tools/reproduction/entries.py and SIZE is the alias of a variant '
-        'in ptnt_mm/models/archs.py'
+        'in ptnt_mm/models/pyramid_tnt.py'
     )
     sizes = [e.size for e in list_entries() if e.name.startswith('retinanet') and e.length == 36]
     assert sizes == [size for arch in ARCHS for size in sizes if arch.startswith(size)]

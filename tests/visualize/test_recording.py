@@ -5,8 +5,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
-from ptnt_mm.models import CPVT, TNT, PlainClassifier, PyramidTNT
-from ptnt_mm.models.layers import attention, slices
+from ptnt_mm.models import CPVT, TNT, PlainClassifier, PyramidTNT, attention, cpu_attention
 from ptnt_mm.visualize.recording import Recording, record
 
 SMALL_TNT = dict(depth=4, outer_dim=16, inner_dim=4, outer_heads=2, inner_heads=2, words=16)
@@ -29,7 +28,7 @@ def eager_weights(monkeypatch) -> list[Tensor]:
     weights = []
 
     def explicit_attention(
-        q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, dropout: float
+        q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, dropout: float = 0.0
     ) -> Tensor:
         identity = torch.eye(k.shape[2]).expand(*k.shape[:3], -1)
         weights.append(original(q, k, identity, bias, dropout))
@@ -92,7 +91,7 @@ def test_attention_with_a_class_token(eager_weights, kind: type):
 @pytest.mark.parametrize('in_slices', [False, True])
 def test_words_attend_as_in_the_model(micro_arch, monkeypatch, in_slices: bool):
     if in_slices:
-        monkeypatch.setattr(slices, 'SLICE_BYTES', 1)
+        monkeypatch.setattr(cpu_attention, 'SLICE_BYTES', 1)
     recording, _ = look(PyramidTNT(micro_arch))
     for block in recording.nested():
         inner = block.module.inner_attn

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ptnt_mm.models.archs import ARCHS
+from ptnt_mm.models.pyramid_tnt import ARCHS
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import unknown_name
 from ptnt_mm.zoo import config_names

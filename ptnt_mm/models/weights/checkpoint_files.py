@@ -13,8 +13,8 @@ import torch
 
 from ptnt_mm.checkpoints.read import read_checkpoint
 from ptnt_mm.checkpoints.tensors_file import require_package
-from ptnt_mm.models.archs import NUM_STAGES
-from ptnt_mm.models.layers.shapes import PATCH
+from ptnt_mm.models.pyramid_tnt import NUM_STAGES
+from ptnt_mm.models.tokens import PATCH
 from ptnt_mm.models.weights.identity import Identity, identify, looks_like
 from ptnt_mm.models.weights.load_report import LoadReport
 from ptnt_mm.models.weights.names import Weights, by_our_names, whose_names

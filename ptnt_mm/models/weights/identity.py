@@ -4,8 +4,8 @@ import math
 import re
 from typing import NamedTuple
 
-from ptnt_mm.models.archs import FAMILY
-from ptnt_mm.models.layers.shapes import PATCH, PLAIN_PATCH
+from ptnt_mm.models.classifiers import FAMILY
+from ptnt_mm.models.tokens import PATCH, PLAIN_PATCH
 from ptnt_mm.models.weights.names import Weights, by_our_names
 from ptnt_mm.utils.text import first_few
 

@@ -10,7 +10,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from ptnt_mm.models.archs import NUM_STAGES
+from ptnt_mm.models.pyramid_tnt import NUM_STAGES
 
 Weights = dict[str, Tensor]
 

@@ -18,12 +18,13 @@ from torch import Tensor, nn
 
 from ptnt_mm.checkpoints.read import read_checkpoint
 from ptnt_mm.checkpoints.refusal import CheckpointError
-from ptnt_mm.models.layers.stage import Stage
-from ptnt_mm.models.layers.tables import resize_learned
+from ptnt_mm.models.positions import resize_learned
+from ptnt_mm.models.pyramid_tnt import Stage
 from ptnt_mm.models.weights.identity import looks_like, side_of_square
 from ptnt_mm.models.weights.load_report import LoadReport
 from ptnt_mm.models.weights.names import Weights, by_our_names
 from ptnt_mm.models.weights.published import locate
+from ptnt_mm.registry import WEIGHT_INITIALIZERS
 from ptnt_mm.utils.text import first_few
 
 # fmt: off
@@ -248,6 +249,25 @@ def load_pretrained(
     named = source if is_content else checkpoint
     print_log(f'Weights from {named} ({entry}):\n{report.table()}', logger=logger)
     return report
+
+
+@WEIGHT_INITIALIZERS.register_module()
+class PretrainedTrunk:
+    """Give a backbone the weights that its ``init_cfg`` names, see :func:`load_pretrained`.
+
+    Args:
+        init_cfg: Of the backbone. If it names no weights, ``init`` is None.
+
+    Raises:
+        CheckpointError: if it names no checkpoint, or one that cannot be downloaded.
+    """
+
+    def __init__(self, init_cfg: dict | list[dict] | None):
+        self.init = pretrained_init(init_cfg)
+
+    def __call__(self, module: nn.Module) -> None:
+        """Load the weights, or raise a CheckpointError."""
+        load_pretrained(module, self.init['checkpoint'], self.init.get('prefix'))
 
 
 def check_finite(weights: Mapping[str, Tensor], source: str) -> None:

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ptnt_mm.checkpoints.refusal import CheckpointError
-from ptnt_mm.models.archs import FAMILY, Published
+from ptnt_mm.models.backbone import Published
+from ptnt_mm.models.classifiers import FAMILY
 from ptnt_mm.utils.atomic_files import sha256
 from ptnt_mm.utils.text import unknown_name
 

@@ -13,12 +13,12 @@ from torch import nn
 from ptnt_mm.checkpoints.read import cache_path, read_checkpoint
 from ptnt_mm.checkpoints.refusal import CheckpointError
 from ptnt_mm.models import CPVT, TNT, PyramidTNT, PyramidTNTClassifier
-from ptnt_mm.models.layers.relative_position import (
+from ptnt_mm.models.positions import (
     RELATIVE_POSITIONS,
     FlatRelativePosition,
     GridRelativePosition,
+    resize_grid,
 )
-from ptnt_mm.models.layers.tables import resize_grid
 from ptnt_mm.models.weights import names
 from ptnt_mm.models.weights.identity import identify, looks_like
 from ptnt_mm.models.weights.pretrained import (

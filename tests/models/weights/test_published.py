@@ -11,7 +11,8 @@ from ptnt_mm.checkpoints.read import cache_path
 from ptnt_mm.checkpoints.refusal import CheckpointError
 from ptnt_mm.cli import checkpoint, weights
 from ptnt_mm.models import TNT, PlainClassifier, PyramidTNTClassifier
-from ptnt_mm.models.archs import FAMILY, Published
+from ptnt_mm.models.backbone import Published
+from ptnt_mm.models.classifiers import FAMILY
 from ptnt_mm.models.weights import published
 from ptnt_mm.models.weights.published import PUBLISHED, default_cfg, locate
 from ptnt_mm.project import backbones

@@ -6,11 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from ptnt_mm.models.layers.relative_position import (
-    FlatRelativePosition,
-    GridRelativePosition,
-)
-from ptnt_mm.models.layers.tables import resize_grid
+from ptnt_mm.models.positions import FlatRelativePosition, GridRelativePosition, resize_grid
 
 NATIVE = (6, 6)
 KEYS = (3, 3)

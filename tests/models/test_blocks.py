@@ -1,26 +1,27 @@
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from ptnt_mm.models.layers.attention import EagerOuterAttention, FusedOuterAttention
-from ptnt_mm.models.layers.block import BlockOptions, Mlp, NestedBlock, OuterBlock, SqueezeExcite
+from ptnt_mm.models.attention import EagerOuterAttention, FusedOuterAttention
+from ptnt_mm.models.blocks import (
+    DropPath,
+    Mlp,
+    NestedBlock,
+    OuterBlock,
+    SqueezeExcite,
+    build_norm,
+    is_batch_norm,
+)
 
-from .. import golden
+from . import golden
 
 HW = (4, 5)
 INNER_DIM, OUTER_DIM = 4, 8
 
 
-def options(**changes) -> BlockOptions:
-    default = dict(
-        attention=EagerOuterAttention, mlp_ratio=4, with_se=False, drop_rate=0.0, attn_drop_rate=0.0
-    )
-    return BlockOptions(**(default | changes))
-
-
-def nested(drop_path: float = 0.0, **changes) -> NestedBlock:
-    block = NestedBlock(INNER_DIM, OUTER_DIM, 2, 2, 1, drop_path, options(**changes))
+def nested(attention: type = EagerOuterAttention, **options) -> NestedBlock:
+    block = NestedBlock(INNER_DIM, OUTER_DIM, 2, 2, attention=attention, **options)
     return golden.filled(block)
 
 
@@ -43,11 +44,10 @@ def test_a_nested_block_is_what_the_spec_writes():
     torch.testing.assert_close(block(inner, outer, HW, None), (y, z))
 
 
-def test_an_outer_block_leaves_the_words_alone():
-    block = golden.filled(OuterBlock(OUTER_DIM, 2, 1, 0.0, options())).eval()
-    inner, outer = tokens(2)
-    new_inner, new_outer = block(inner, outer, HW, None)
-    assert new_inner is inner
+def test_an_outer_block_is_what_the_spec_writes():
+    block = golden.filled(OuterBlock(OUTER_DIM, 2, attention=EagerOuterAttention)).eval()
+    _, outer = tokens(2)
+    new_outer = block(outer, HW, None)
     z = outer + block.outer_attn(block.outer_norm1(outer), HW, None)
     torch.testing.assert_close(new_outer, z + block.outer_mlp(block.outer_norm2(z)))
 
@@ -140,3 +140,68 @@ def test_a_hook_may_keep_what_it_gets():
     block(inner, outer, HW, None)
     assert len(kept) == 3
     assert all(torch.equal(output, then) for output, then in kept.values())
+
+
+@pytest.mark.parametrize(('name', 'cls'), [('BN', nn.BatchNorm2d), ('SyncBN', nn.SyncBatchNorm)])
+def test_types_of_norms(name, cls):
+    norm = build_norm(dict(type=name), 6)
+    assert type(norm) is cls
+    assert norm.num_features == 6
+    assert norm.eps == 1e-5
+    assert is_batch_norm(norm)
+
+
+def test_group_norm():
+    norm = build_norm(dict(type='GN', num_groups=2, requires_grad=False), 6)
+    assert (type(norm), norm.num_groups, norm.num_channels) == (nn.GroupNorm, 2, 6)
+    assert not any(parameter.requires_grad for parameter in norm.parameters())
+    assert not is_batch_norm(norm)
+
+
+@pytest.mark.parametrize('groups', [dict(), dict(num_groups=0), dict(num_groups=4)])
+def test_groups_that_do_not_divide_the_channels(groups: dict):
+    with pytest.raises(ValueError, match='num_groups is .*, expected a divisor of the 6'):
+        build_norm(dict(type='GN', **groups), 6)
+
+
+def test_other_options_reach_the_norm():
+    norm = build_norm(dict(type='BN', eps=1e-3, momentum=0.01), 6)
+    assert (norm.eps, norm.momentum) == (1e-3, 0.01)
+
+
+@pytest.mark.parametrize('requires_grad', [True, False])
+def test_norms_that_learn_or_not(requires_grad):
+    norm = build_norm(dict(type='BN', requires_grad=requires_grad), 6)
+    assert [p.requires_grad for p in norm.parameters()] == [requires_grad] * 2
+
+
+@pytest.mark.parametrize('norm_cfg', [dict(type='IN'), dict(requires_grad=False)])
+def test_an_unknown_type_of_norm(norm_cfg):
+    with pytest.raises(ValueError, match='norm_cfg type .* is unknown: use one of BN, SyncBN, GN'):
+        build_norm(norm_cfg, 6)
+
+
+def test_norm_cfg_is_only_read():
+    norm_cfg = dict(type='BN', requires_grad=False)
+    build_norm(norm_cfg, 6)
+    assert norm_cfg == dict(type='BN', requires_grad=False)
+
+
+def test_branches_are_dropped_or_rescaled_as_a_whole():
+    branch = torch.randn(20_000, 3, 2)
+    dropped = DropPath(0.2)(branch)
+    gone = (dropped == 0).all(dim=(1, 2))
+    torch.testing.assert_close(dropped[~gone], branch[~gone] / 0.8)
+    # Five standard deviations of 20000 draws are 0.014.
+    assert gone.float().mean() == pytest.approx(0.2, abs=0.014)
+
+
+def test_every_call_draws_again():
+    drop, branch = DropPath(0.5), torch.ones(100, 1)
+    assert not torch.equal(drop(branch), drop(branch))
+
+
+def test_nothing_happens_in_evaluation_or_at_rate_zero():
+    branch = torch.randn(8, 3)
+    assert DropPath(0.5).eval()(branch) is branch
+    assert DropPath(0.0)(branch) is branch

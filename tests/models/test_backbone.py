@@ -1,14 +1,14 @@
-"""Backbones describe their maps as in timm."""
+"""Random weights, stochastic depth by block, and the description of maps as in timm."""
 
+import math
 from copy import deepcopy
 
 import pytest
 import torch
+from torch import nn
 
 from ptnt_mm.models import CPVT, TNT, PyramidTNT, PyramidTNTClassifier
-from ptnt_mm.models.backbone import Backbone
-
-pytestmark = pytest.mark.slow
+from ptnt_mm.models.backbone import Backbone, drop_path_rates, init_weights_
 
 
 def build(cls: type[Backbone], **options) -> Backbone:
@@ -32,14 +32,16 @@ def backbone(request) -> Backbone:
     return build(cls, **options)
 
 
-def test_of_two_stages():
+@pytest.mark.slow
+def test_feature_info_of_two_stages():
     info = build(PyramidTNT, arch='tiny', out_indices=(1, 2)).feature_info
     assert info.channels() == [160, 320] and info.reduction() == [16, 32]
     assert info.module_name() == ['stages.1', 'stages.2']
     assert info[3] == dict(num_chs=320, reduction=64, module='stages.3', index=3)
 
 
-def test_is_what_the_backbone_declares_and_returns(backbone):
+@pytest.mark.slow
+def test_feature_info_is_what_the_backbone_declares_and_returns(backbone):
     info = backbone.feature_info
     assert info.channels() == list(backbone.out_channels)
     assert info.reduction() == list(backbone.out_strides)
@@ -51,7 +53,8 @@ def test_is_what_the_backbone_declares_and_returns(backbone):
         assert [192 // m.shape[3] for m in maps] == info.reduction()
 
 
-def test_is_what_timm_computes(backbone):
+@pytest.mark.slow
+def test_feature_info_is_what_timm_computes(backbone):
     from timm.models import _features as features
 
     ours = backbone.feature_info
@@ -59,3 +62,37 @@ def test_is_what_timm_computes(backbone):
     for method in ('channels', 'reduction', 'module_name'):
         assert getattr(ours, method)() == getattr(theirs, method)()
     assert ours[0] == theirs[0]
+
+
+def test_random_weights_of_a_linear_layer():
+    layer = nn.Linear(400, 300)
+    layer.apply(init_weights_)
+    assert layer.weight.std().item() == pytest.approx(0.02, rel=0.02)
+    assert layer.weight.mean().item() == pytest.approx(0.0, abs=3e-4)
+    assert not layer.bias.any()
+
+
+@pytest.mark.parametrize('groups', [1, 4])
+def test_random_weights_of_a_convolution(groups):
+    layer = nn.Conv2d(64, 96, 3, groups=groups)
+    layer.apply(init_weights_)
+    expected = math.sqrt(2 / (3 * 3 * 96 / groups))
+    assert layer.weight.std().item() == pytest.approx(expected, rel=0.03)
+    assert layer.weight.mean().item() == pytest.approx(0.0, abs=0.03 * expected)
+    assert not layer.bias.any()
+
+
+def test_rates_rise_over_all_blocks():
+    rates = drop_path_rates(0.3, (1, 2, 1))
+    assert [len(stage) for stage in rates] == [1, 2, 1]
+    assert sum(rates, []) == pytest.approx([0.0, 0.1, 0.2, 0.3])
+
+
+@pytest.mark.parametrize('rate', [-0.1, 1.0, 1.5])
+def test_rates_that_are_none(rate):
+    with pytest.raises(ValueError, match=f'drop_path_rate is {rate}: expected at least 0 and'):
+        drop_path_rates(rate, (1, 2))
+
+
+def test_a_single_block_is_never_dropped():
+    assert drop_path_rates(0.3, (1,)) == [[0.0]]

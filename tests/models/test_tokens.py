@@ -3,7 +3,7 @@ import itertools
 import pytest
 import torch
 
-from ptnt_mm.models.layers.shapes import (
+from ptnt_mm.models.tokens import (
     crop,
     map_to_tokens,
     map_to_words,

@@ -3,11 +3,20 @@
 from mmengine.model import BaseModule
 from torch import Tensor, nn
 
-from ptnt_mm.models.archs import FAMILY, full_names
-from ptnt_mm.models.layers.init import draw_weights
-from ptnt_mm.models.plain import PlainBackbone
-from ptnt_mm.models.pyramid_tnt import PyramidTNT
+from ptnt_mm.models.backbone import full_names, init_weights_
+from ptnt_mm.models.cpvt import CPVT_ARCHS
+from ptnt_mm.models.pyramid_tnt import ARCHS, PyramidTNT
+from ptnt_mm.models.single_scale import SingleScaleBackbone
+from ptnt_mm.models.tnt import LEGACY_TNT_ARCHS, TNT_ARCHS
 from ptnt_mm.registry import MODELS
+
+FAMILY = {
+    'PyramidTNT': ARCHS,
+    'TNT': TNT_ARCHS,
+    'LegacyTNT': LEGACY_TNT_ARCHS,
+    'CPVT': CPVT_ARCHS,
+}
+"""The rows of each class."""
 
 _PREFIXES = {'': 'PyramidTNT', 'tnt_': 'TNT', 'cpvt_': 'CPVT'}
 
@@ -69,7 +78,7 @@ class PyramidTNTClassifier(PyramidTNT):
         )
         self.norm = nn.LayerNorm(self.out_channels[0])
         self.head = nn.Linear(self.out_channels[0], num_classes)
-        self.head.apply(draw_weights)
+        self.head.apply(init_weights_)
 
     def forward(self, image: Tensor) -> Tensor:
         """(B, 3, H, W) -> logits (B, num_classes)."""
@@ -98,10 +107,10 @@ class PlainClassifier(BaseModule):
     def __init__(self, backbone: dict, num_classes: int = 1000):
         super().__init__()
         self.backbone = MODELS.build(backbone)
-        if not isinstance(self.backbone, PlainBackbone) or self.backbone.norm is None:
+        if not isinstance(self.backbone, SingleScaleBackbone) or self.backbone.norm is None:
             raise ValueError(f'backbone is {backbone}: expected TNT or CPVT with its last block')
         fc = nn.Linear(self.backbone.out_channels[-1], num_classes)
-        self.head = nn.ModuleDict(dict(fc=fc)).apply(draw_weights)
+        self.head = nn.ModuleDict(dict(fc=fc)).apply(init_weights_)
 
     def forward(self, image: Tensor) -> Tensor:
         """(B, 3, H, W) -> logits (B, num_classes)."""

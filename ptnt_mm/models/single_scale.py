@@ -6,18 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
-from ptnt_mm.models.arguments import (
+from ptnt_mm.models.backbone import (
+    Backbone,
+    FeatureInfo,
     check_out_indices,
     check_pretrain_img_size,
     choose,
     choose_position,
+    drop_path_rates,
     is_positive,
 )
-from ptnt_mm.models.backbone import Backbone
-from ptnt_mm.models.feature_info import FeatureInfo
-from ptnt_mm.models.layers.block import OuterBlock, run_block
-from ptnt_mm.models.layers.drop import drop_path_rates
-from ptnt_mm.models.layers.shapes import PLAIN_PATCH, Grid, tokens_to_contiguous_map
+from ptnt_mm.models.blocks import OuterBlock
+from ptnt_mm.models.tokens import PLAIN_PATCH, Grid, tokens_to_contiguous_map
 
 _POSITIONS = ('learned', 'sinusoidal', 'peg', 'none')
 """The supported encodings; relative tables have no entry for a class token."""
@@ -26,12 +26,12 @@ OUT_TYPES = {'featmap': False, 'cls_token': True}
 """Whether ``forward`` returns class tokens in place of maps, by mmpretrain's names."""
 
 
-class PlainBackbone(Backbone):
+class SingleScaleBackbone(Backbone):
     """Blocks on the grid of patches of 16 x 16 pixels, optionally with a class token first.
 
     The constructor of a subclass calls this one, creates its stem, and calls :meth:`_build_blocks`.
-    Its :meth:`embed` converts an image to tokens. Only the blocks that the chosen outputs need are
-    built.
+    Its :meth:`forward_tokens` runs the stem and the blocks. Only the blocks that the chosen outputs
+    need are built.
 
     Args:
         arch: The row of the arch.
@@ -47,13 +47,6 @@ class PlainBackbone(Backbone):
     """
 
     patch = PLAIN_PATCH
-
-    cost_parts = (
-        (r'blocks\.\d+\.(?:inner_|proj)', 'inner'),
-        (r'blocks', 'outer'),
-        (r'norm', 'output norms'),
-        (r'', 'stem'),
-    )
 
     def __init__(
         self,
@@ -114,11 +107,7 @@ class PlainBackbone(Backbone):
             new_block(drop_path=rates[i], peg=pegs.get(i)) for i in range(built)
         )
         self.norm = nn.LayerNorm(self.dim) if self.out_indices[-1] == self.depth - 1 else None
-        self._draw_and_freeze()
-
-    @abstractmethod
-    def embed(self, image: Tensor) -> tuple[Tensor | None, Tensor, Grid]:
-        """(B, 3, H, W) -> inner (B*N, m, c) or None, outer (B, N, C), hw (H/16, W/16)."""
+        self._init_and_freeze()
 
     def forward(self, image: Tensor) -> tuple[Tensor, ...]:
         """(B, 3, H, W) -> one map (B, C, ceil(H / 16), ceil(W / 16)) per output, contiguous.
@@ -136,32 +125,9 @@ class PlainBackbone(Backbone):
             tokens_to_contiguous_map(outer[:, self.class_tokens :], hw) for _, outer, hw in levels
         )
 
+    @abstractmethod
     def forward_tokens(self, image: Tensor) -> list[tuple[Tensor | None, Tensor, Grid]]:
-        """(B, 3, H, W) -> per output: inner (B*N, m, c) or None, outer (B, n + N, C), hw.
-
-        ``n`` is 1 with a class token, which comes first, and otherwise 0. Outer tokens of the last
-        block are normalised.
-
-        Raises:
-            ValueError: as :meth:`forward`.
-        """
-        inner, outer, hw = self.embed(self._padded(image))
-        if self.class_tokens:
-            first = self.cls_token.to(outer.dtype).expand(outer.shape[0], -1, -1)
-            outer = torch.cat([first, outer], dim=1)
-        encoding = self.position.encode(self.outer_pos, hw, like=outer)
-        if encoding is not None:
-            outer = outer + encoding.to(outer.dtype)
-        outer = self.pos_drop(outer)
-        if self.peg is not None:
-            outer = self.peg(outer, hw)
-        levels = []
-        for i, block in enumerate(self.blocks):
-            inner, outer = run_block(block, self.with_cp, inner, outer, hw, None)
-            if i in self.out_indices:
-                last = i == self.depth - 1
-                levels.append((inner, self.norm(outer) if last else outer, hw))
-        return levels
+        """(B, 3, H, W) -> per output: inner (B*N, m, c) or None, outer (B, n + N, C), hw."""
 
     def get_layer_depth(self, param_name: str, prefix: str = '') -> tuple[int, int]:
         """The depth of a parameter and the number of depths, for layer-wise learning rates.
@@ -178,6 +144,21 @@ class PlainBackbone(Backbone):
         if kind == 'blocks':
             return int(path[0]) + 1, last + 1
         return (last if kind == 'norm' else 0), last + 1
+
+    def _add_positions(self, outer: Tensor, hw: Grid) -> Tensor:
+        """(B, N, C) -> the input of the blocks, (B, n + N, C) with n class tokens first."""
+        if self.class_tokens:
+            first = self.cls_token.to(outer.dtype).expand(outer.shape[0], -1, -1)
+            outer = torch.cat([first, outer], dim=1)
+        encoding = self.position.encode(self.outer_pos, hw, like=outer)
+        if encoding is not None:
+            outer = outer + encoding.to(outer.dtype)
+        outer = self.pos_drop(outer)
+        return outer if self.peg is None else self.peg(outer, hw)
+
+    def _normed(self, i: int, outer: Tensor) -> Tensor:
+        """The output of block ``i``; that of the last block is normalised."""
+        return self.norm(outer) if i == self.depth - 1 else outer
 
     def _frozen_modules(self) -> list[nn.Module]:
         """The stem for 0, and the first k blocks for k."""

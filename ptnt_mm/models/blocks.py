@@ -1,0 +1,324 @@
+"""The blocks of a network, after their parts: norms, stochastic depth, MLPs.
+
+An outer block is a transformer over the sentences of an image. A nested one has another
+transformer in front of it, over the words of each sentence.
+"""
+
+from collections.abc import Callable, Mapping
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812
+from torch.utils.checkpoint import checkpoint
+
+from ptnt_mm.models.attention import Bias, InnerAttention, OuterAttention
+from ptnt_mm.models.cpu_attention import in_slices
+from ptnt_mm.models.tokens import WORDS, Grid
+
+
+def _group_norm(channels: int, num_groups: int = 0, eps: float = 1e-5) -> nn.GroupNorm:
+    if num_groups < 1 or channels % num_groups:
+        raise ValueError(
+            f"norm_cfg type 'GN': num_groups is {num_groups}, expected a divisor of the {channels} "
+            'channels, such as 1'
+        )
+    return nn.GroupNorm(num_groups, channels, eps)
+
+
+_TYPES = {'BN': nn.BatchNorm2d, 'SyncBN': nn.SyncBatchNorm, 'GN': _group_norm}
+
+
+def build_norm(norm_cfg: dict, channels: int) -> nn.Module:
+    """Build the normalisation of a map with ``channels`` channels.
+
+    The same dict as mmcv's ``norm_cfg``, without needing mmcv: ``type`` is 'BN', 'SyncBN' or 'GN'
+    (with ``num_groups``), ``requires_grad=False`` freezes scale and shift, all else (``eps``,
+    ``momentum``, ...) goes to the layer. The published checkpoints contain BatchNorm statistics, so
+    'GN' is for training from random initialisation.
+
+    Raises:
+        ValueError: for any other ``type``, for anything but a dict, or for groups that do not
+            divide the channels.
+    """
+    if not isinstance(norm_cfg, Mapping):
+        raise ValueError(f"norm_cfg is {norm_cfg!r}: expected a dict such as dict(type='BN')")
+    options = dict(norm_cfg)
+    name = options.pop('type', None)
+    requires_grad = options.pop('requires_grad', True)
+    if name not in _TYPES:
+        raise ValueError(f'norm_cfg type {name!r} is unknown: use one of {", ".join(_TYPES)}')
+    norm = _TYPES[name](channels, **options)
+    for parameter in norm.parameters():
+        parameter.requires_grad_(requires_grad)
+    return norm
+
+
+def is_batch_norm(module: nn.Module) -> bool:
+    """Whether a module keeps running statistics of its inputs."""
+    return isinstance(module, nn.modules.batchnorm._BatchNorm)
+
+
+class SentenceNorm(nn.LayerNorm):
+    """Normalise all words of a sentence together, as PyramidTNT does."""
+
+    def __init__(self, words: int, dim: int):
+        super().__init__(words * dim)
+
+    def forward(self, inner: Tensor) -> Tensor:
+        """(B*N, m, c) -> (B*N, m, c)."""
+        return super().forward(inner.flatten(1)).view_as(inner)
+
+
+class WordNorm(nn.LayerNorm):
+    """Normalise each word separately, as TNT does: (B*N, m, c) -> (B*N, m, c)."""
+
+    def __init__(self, words: int, dim: int):
+        super().__init__(dim)
+
+
+class DropPath(nn.Module):
+    """Drop a whole residual branch, independently for each entry of the batch axis.
+
+    Kept branches are divided by the probability of being kept, which preserves the mean.
+
+    Args:
+        rate: Probability that a branch is dropped, in [0, 1).
+    """
+
+    def __init__(self, rate: float):
+        super().__init__()
+        self.rate = rate
+
+    def forward(self, branch: Tensor) -> Tensor:
+        """(B, ...) -> (B, ...)."""
+        if not self.training or self.rate == 0.0:
+            return branch
+        keep = 1.0 - self.rate
+        mask_shape = (branch.shape[0],) + (1,) * (branch.dim() - 1)
+        mask = torch.empty(mask_shape, dtype=branch.dtype, device=branch.device).bernoulli_(keep)
+        return branch * mask.div_(keep)
+
+    def extra_repr(self) -> str:
+        """Show the rate where the module is printed."""
+        return f'rate={self.rate:.3g}'
+
+
+class Mlp(nn.Module):
+    """Two linear layers with an exact GELU between."""
+
+    def __init__(self, dim: int, hidden_dim: int, drop: float):
+        super().__init__()
+        self.fc1 = nn.Linear(dim, hidden_dim)
+        self.act = nn.GELU()
+        self.fc2 = nn.Linear(hidden_dim, dim)
+        self.drop = nn.Dropout(drop)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """(B, N, C) -> (B, N, C)."""
+        return self.drop(self.fc2(self.drop(self.act(self.fc1(tokens)))))
+
+
+class SqueezeExcite(nn.Module):
+    """Gate the channels of a sentence map by their mean over the image, and add it to itself.
+
+    Off in every published variant (arXiv 2103.00112 describes it for TNT).
+    """
+
+    def __init__(self, dim: int, reduction: int = 4):
+        super().__init__()
+        self.fc = nn.Sequential(
+            nn.LayerNorm(dim),
+            nn.Linear(dim, dim // reduction),
+            nn.ReLU(inplace=True),
+            nn.Linear(dim // reduction, dim),
+            nn.Tanh(),
+        )
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """(B, N, C) -> (B, N, C)."""
+        gate = self.fc(tokens.mean(dim=1, keepdim=True))
+        return tokens + gate * tokens
+
+
+class OuterBlock(nn.Module):
+    """A transformer over the sentences of an image.
+
+    Args:
+        outer_dim: Channels of an outer token.
+        outer_heads: Heads of the outer attention.
+        attention: Class of the outer attention.
+        sr_ratio: Side of the windows that outer keys are averaged over, in tokens.
+        qkv_bias: Whether queries, keys and values have a bias.
+        mlp_ratio: Hidden width of the MLP as a multiple of the token's width.
+        with_se: Whether the MLP's output is gated by channel (squeeze and excitation).
+        drop_rate: Dropout inside the MLP and after the attention's projection.
+        attn_drop_rate: Dropout on attention weights.
+        drop_path: Rate of dropping a residual branch.
+        peg: Position encoding generator after the block, see :class:`PEG`.
+
+    Raises:
+        ValueError: if ``mlp_ratio`` is not an integer above 0.
+    """
+
+    def __init__(
+        self,
+        outer_dim: int,
+        outer_heads: int,
+        *,
+        attention: type[OuterAttention],
+        sr_ratio: int = 1,
+        qkv_bias: bool = False,
+        mlp_ratio: int = 4,
+        with_se: bool = False,
+        drop_rate: float = 0.0,
+        attn_drop_rate: float = 0.0,
+        drop_path: float = 0.0,
+        peg: nn.Module | None = None,
+    ):
+        super().__init__()
+        if not isinstance(mlp_ratio, int) or mlp_ratio < 1:
+            raise ValueError(f'mlp_ratio is {mlp_ratio!r}: expected an integer above 0')
+        self.outer_norm1 = nn.LayerNorm(outer_dim)
+        self.outer_attn = attention(
+            outer_dim, outer_heads, sr_ratio, attn_drop_rate, drop_rate, qkv_bias
+        )
+        self.outer_norm2 = nn.LayerNorm(outer_dim)
+        self.outer_mlp = Mlp(outer_dim, outer_dim * mlp_ratio, drop_rate)
+        self.se_layer = SqueezeExcite(outer_dim) if with_se else nn.Identity()
+        self.drop_path = DropPath(drop_path)
+        self.peg = peg
+
+    def forward(self, outer: Tensor, hw: Grid, bias: Bias) -> Tensor:
+        """(B, n + N, C) -> (B, n + N, C).
+
+        Args:
+            outer: n class tokens, 0 or 1, and the sentences.
+            hw: Grid of the sentences, in tokens.
+            bias: Of the outer attention, from its ``prepare_bias``.
+        """
+        attended = self.outer_attn(self.outer_norm1(outer), hw, bias)
+        outer = self._add(outer, self.drop_path(attended))
+        branch = in_slices(self._mlp_branch, outer.flatten(0, 1), self.outer_mlp.fc1.out_features)
+        outer = self._add(outer, self.drop_path(self.se_layer(branch[0].view_as(outer))))
+        return outer if self.peg is None else self.peg(outer, hw)
+
+    def _add(self, tokens: Tensor, branch: Tensor) -> Tensor:
+        """Add in place when autograd is off, as fresh memory is slow.
+
+        Not in a trace: torch.jit.trace traces a second time without autograd, and expects the same
+        graph. Not with forward hooks, which may keep ``branch``.
+        """
+        if (
+            torch.is_grad_enabled()
+            or torch.jit.is_tracing()
+            or torch.compiler.is_compiling()
+            or branch.dtype != tokens.dtype
+            or any(module._forward_hooks for module in self.modules())
+        ):
+            return tokens + branch
+        return branch.add_(tokens)
+
+    def _mlp_branch(self, outer: Tensor) -> tuple[Tensor]:
+        """(n, C) -> (n, C)."""
+        return (self.outer_mlp(self.outer_norm2(outer)),)
+
+
+def word_to_sentence(words: int, inner_dim: int, outer_dim: int) -> tuple[nn.Module, ...]:
+    """Create the modules that project the words of a sentence to its width: norm, linear, norm."""
+    linear = nn.Linear(words * inner_dim, outer_dim, bias=False)
+    return SentenceNorm(words, inner_dim), linear, nn.LayerNorm(outer_dim)
+
+
+class NestedBlock(OuterBlock):
+    """A transformer inside each sentence, whose words are then added to the sentence.
+
+    Args:
+        inner_dim: Channels of an inner token.
+        outer_dim: Channels of an outer token.
+        inner_heads: Heads of the inner attention.
+        outer_heads: Heads of the outer attention.
+        attention: Class of the outer attention.
+        sr_ratio: Side of the windows that outer keys are averaged over, in tokens.
+        mlp_ratio: Hidden width of an MLP as a multiple of the token's width.
+        with_se: Whether the outer MLP's output is gated by channel (squeeze and excitation).
+        drop_rate: Dropout inside the MLPs and after the attention's projection.
+        attn_drop_rate: Dropout on attention weights.
+        drop_path: Rate of dropping a residual branch.
+        peg: Position encoding generator after the block, see :class:`PEG`.
+        words: Inner tokens of an outer token.
+        word_norm: Normalisation of words before their attention and their MLP.
+        new_projection: Creates the modules between words and their sentence.
+        class_tokens: Outer tokens in front of the sentences that have no words, 0 or 1.
+
+    Raises:
+        ValueError: if ``mlp_ratio`` is not an integer above 0.
+    """
+
+    def __init__(
+        self,
+        inner_dim: int,
+        outer_dim: int,
+        inner_heads: int,
+        outer_heads: int,
+        *,
+        attention: type[OuterAttention],
+        sr_ratio: int = 1,
+        mlp_ratio: int = 4,
+        with_se: bool = False,
+        drop_rate: float = 0.0,
+        attn_drop_rate: float = 0.0,
+        drop_path: float = 0.0,
+        peg: nn.Module | None = None,
+        words: int = WORDS,
+        word_norm: type[SentenceNorm] | type[WordNorm] = SentenceNorm,
+        new_projection: Callable[[int, int, int], tuple[nn.Module, ...]] = word_to_sentence,
+        class_tokens: int = 0,
+    ):
+        super().__init__(
+            outer_dim,
+            outer_heads,
+            attention=attention,
+            sr_ratio=sr_ratio,
+            mlp_ratio=mlp_ratio,
+            with_se=with_se,
+            drop_rate=drop_rate,
+            attn_drop_rate=attn_drop_rate,
+            drop_path=drop_path,
+            peg=peg,
+        )
+        self.class_tokens = class_tokens
+        self.inner_norm1 = word_norm(words, inner_dim)
+        self.inner_attn = InnerAttention(inner_dim, inner_heads, attn_drop_rate, drop_rate)
+        self.inner_norm2 = word_norm(words, inner_dim)
+        self.inner_mlp = Mlp(inner_dim, inner_dim * mlp_ratio, drop_rate)
+        projection = new_projection(words, inner_dim, outer_dim)
+        self.proj_norm1, self.proj, self.proj_norm2 = projection
+
+    def forward(self, inner: Tensor, outer: Tensor, hw: Grid, bias: Bias) -> tuple[Tensor, Tensor]:
+        """Inner (B*N, m, c), outer (B, n + N, C) with n class tokens -> the same."""
+        width = inner.shape[1] * self.inner_mlp.fc1.out_features
+        inner, summary = in_slices(self._inner, inner, width)
+        outer = self._add(outer, self._pad_class_tokens(summary, outer))
+        return inner, super().forward(outer, hw, bias)
+
+    def _inner(self, inner: Tensor) -> tuple[Tensor, Tensor]:
+        """Words of n sentences (n, m, c) -> the same and their sum for each sentence (n, C)."""
+        inner = inner + self.drop_path(self.inner_attn(self.inner_norm1(inner)))
+        inner = inner + self.drop_path(self.inner_mlp(self.inner_norm2(inner)))
+        # Words are added to their sentence without drop path, as published.
+        return inner, self.proj_norm2(self.proj(self.proj_norm1(inner).flatten(1)))
+
+    def _pad_class_tokens(self, summary: Tensor, outer: Tensor) -> Tensor:
+        """(B*N, C) -> as ``outer``, with zeros for tokens that have no words."""
+        if not self.class_tokens:
+            return summary.view_as(outer)
+        return F.pad(summary.unflatten(0, (outer.shape[0], -1)), (0, 0, self.class_tokens, 0))
+
+
+def run_block(
+    block: OuterBlock, with_cp: bool, *inputs: Tensor | Grid | Bias
+) -> Tensor | tuple[Tensor, Tensor]:
+    """Call a block; with ``with_cp``, recompute its activations in the backward pass."""
+    if with_cp and torch.is_grad_enabled() and not torch.jit.is_tracing():
+        return checkpoint(block, *inputs, use_reentrant=False)
+    return block(*inputs)

@@ -1,0 +1,388 @@
+"""Positions of tokens: tables, sinusoids, generators (PEG) and relative tables, on any grid.
+
+A backbone adds a :class:`PositionEncoding` to its tokens. A :class:`RelativePosition` gives the
+attention a bias for each pair of a query and a (pooled) key. Learned tables belong to the grid of
+the pretraining images, and are resized to the grid of each image.
+
+The bias is a table ``R`` of shape (1, heads, N_pre, M_pre). Resizing is linear, so the table of a
+different grid is ``Q R K^T`` with two matrices that depend only on the grids. The classes return
+its factors: an attention may multiply them and add the product to its logits, or fold them into
+queries and keys. They hold no weights: the stage owns the table.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812
+
+from ptnt_mm.models.tokens import Grid, area, map_to_tokens, tokens_to_map
+
+
+class PEG(nn.Module):
+    """Positional encoding generator: tokens plus a depthwise convolution of their map.
+
+    The zero padding around the map encodes the border, and so the position of each token (arXiv
+    2102.10882, section 3.2). There is nothing to resize: it works on any grid.
+
+    Args:
+        dim: Channels of a token.
+        kernel_size: Side of the convolution, an odd number of tokens.
+        padding_mode: Padding around the map: 'zeros' as published, or another mode of torch, with
+            less ('reflect', 'replicate') or no information ('circular') about the border.
+        class_tokens: Leading tokens that are not on the map. They pass through unchanged.
+    """
+
+    pretrained_may_lack = ('conv',)  # published weights of TNT and PyramidTNT have none
+
+    def __init__(
+        self, dim: int, kernel_size: int = 3, padding_mode: str = 'zeros', class_tokens: int = 0
+    ):
+        super().__init__()
+        self.class_tokens = class_tokens
+        self.conv = nn.Conv2d(
+            dim, dim, kernel_size, padding=kernel_size // 2, groups=dim, padding_mode=padding_mode
+        )
+
+    def forward(self, tokens: Tensor, hw: Grid) -> Tensor:
+        """(B, n + h*w, C) -> (B, n + h*w, C), with n class tokens."""
+        first, on_map = tokens[:, : self.class_tokens], tokens[:, self.class_tokens :]
+        out = on_map + map_to_tokens(self.conv(tokens_to_map(on_map, hw)))
+        return torch.cat([first, out], dim=1) if self.class_tokens else out
+
+
+class MaskedPEG(nn.Module):
+    """The PEG of DETR's encoders: BatchNorm and ReLU after the convolution, and padded places.
+
+    Padded places keep their value (arXiv 2102.10882). The convolution sees zeros there, so that the
+    border is that of the image and not of the padded batch (ours).
+
+    Args:
+        dim: Channels of a token.
+    """
+
+    def __init__(self, dim: int):
+        super().__init__()
+        self.conv = nn.Conv2d(dim, dim, 3, padding=1, groups=dim, bias=False)
+        self.norm = nn.BatchNorm2d(dim)
+
+    def forward(self, tokens: Tensor, hw: Grid, mask: Tensor | None) -> Tensor:
+        """(B, h*w, C) -> (B, h*w, C).
+
+        Args:
+            tokens: Tokens of a map, row by row.
+            hw: The map's grid.
+            mask: True where a place is padded, (B, h*w), or None if none is.
+        """
+        seen = tokens if mask is None else tokens.masked_fill(mask[..., None], 0)
+        out = tokens + map_to_tokens(self.norm(self.conv(tokens_to_map(seen, hw))).relu())
+        return out if mask is None else torch.where(mask[..., None], tokens, out)
+
+
+class PositionEncoding:
+    """Base class; adds no position information.
+
+    A subclass adds it in one of four ways: a table that the backbone owns, values added to the
+    tokens before the first block, generators after some blocks, or relative tables.
+
+    Args:
+        dim: Channels of a token.
+        hw: The pretraining grid, in tokens.
+        class_tokens: Leading tokens that are not on the grid.
+    """
+
+    options: tuple[str, ...] = ()
+    """Additional arguments that a config may set."""
+
+    relative = False
+    """Whether attention adds relative position tables to its logits."""
+
+    def __init__(self, dim: int, hw: Grid, class_tokens: int = 0):
+        self.dim, self.hw, self.class_tokens = dim, hw, class_tokens
+
+    def new_table(self) -> nn.Parameter | None:
+        """A table (1, n + h*w, C) for n class tokens, or None; the backbone initialises it."""
+
+    def encode(self, table: Tensor | None, hw: Grid, like: Tensor) -> Tensor | None:
+        """Values to add to the tokens, (1, n + h*w, C) on the device of ``like``, or None."""
+
+    def new_pegs(self, dim: int, depth: int) -> dict[int, PEG]:
+        """Generators for tokens of ``dim`` channels, by the block that they follow.
+
+        Args:
+            dim: Channels of a token; in a pyramid each stage has its own.
+            depth: Number of blocks. They are counted from 0; -1 stands for the input.
+        """
+        return {}
+
+
+class LearnedPosition(PositionEncoding):
+    """A learned table, resized bicubically over its grid; class tokens keep their entries."""
+
+    def new_table(self) -> nn.Parameter:
+        """A table (1, n + h*w, C) of zeros."""
+        return nn.Parameter(torch.zeros(1, self.class_tokens + area(self.hw), self.dim))
+
+    def encode(self, table: Tensor, hw: Grid, like: Tensor) -> Tensor:
+        """(1, n + h_pre*w_pre, C) -> (1, n + h*w, C)."""
+        return resize_learned(table, self.hw, hw)
+
+
+class LearnedAndRelativePosition(LearnedPosition):
+    """A learned table for sentences, and relative tables: PyramidTNT as published."""
+
+    relative = True
+
+
+class OnlyRelativePosition(PositionEncoding):
+    """Relative tables alone."""
+
+    relative = True
+
+
+class SinusoidalPosition(PositionEncoding):
+    """Fixed sines and cosines: half of the channels encode the row, half the column.
+
+    The wavelengths grow as in arXiv 1706.03762, from 2 pi to nearly 20000 pi tokens; class tokens
+    get zeros.
+
+    Raises:
+        ValueError: if the width is not a multiple of 4: a sine and a cosine for each axis.
+    """
+
+    def __init__(self, dim: int, hw: Grid, class_tokens: int = 0):
+        super().__init__(dim, hw, class_tokens)
+        if dim % 4:
+            raise ValueError(f'the width is {dim}: a sinusoidal position needs a multiple of 4')
+
+    def encode(self, table: None, hw: Grid, like: Tensor) -> Tensor:
+        """Nothing -> (1, n + h*w, C), float32."""
+        quarter = self.dim // 4
+        steps = torch.arange(quarter, dtype=torch.float32, device=like.device)
+        frequencies = 10000 ** (-steps / quarter)
+        rows, columns = (
+            torch.arange(side, dtype=torch.float32, device=like.device)[:, None] * frequencies
+            for side in hw
+        )
+        rows = torch.cat([rows.sin(), rows.cos()], dim=1)[:, None].expand(*hw, -1)
+        columns = torch.cat([columns.sin(), columns.cos()], dim=1)[None].expand(*hw, -1)
+        waves = torch.cat([rows, columns], dim=2).flatten(0, 1)[None]
+        return F.pad(waves, (0, 0, self.class_tokens, 0))
+
+
+class PEGPosition(PositionEncoding):
+    """A :class:`PEG` after some blocks (arXiv 2102.10882).
+
+    Args:
+        dim: Channels of a token.
+        hw: Not used.
+        class_tokens: Leading tokens that are not on the grid.
+        blocks: The blocks that a PEG follows, counted from 0; -1 stands for the input.
+        kernel_size: Side of the convolutions, an odd number of tokens.
+        padding_mode: Padding of the convolutions, see :class:`PEG`.
+
+    Raises:
+        ValueError: for an even kernel, or blocks that are not a list of integers from -1.
+    """
+
+    options = ('blocks', 'kernel_size', 'padding_mode')
+
+    def __init__(
+        self,
+        dim: int,
+        hw: Grid,
+        class_tokens: int = 0,
+        blocks: Sequence[int] = (0,),
+        kernel_size: int = 3,
+        padding_mode: str = 'zeros',
+    ):
+        super().__init__(dim, hw, class_tokens)
+        if not isinstance(kernel_size, int) or kernel_size < 1 or kernel_size % 2 == 0:
+            raise ValueError(f'kernel_size of a PEG is {kernel_size!r}: expected an odd number')
+        if not isinstance(blocks, Sequence) or not all(isinstance(block, int) for block in blocks):
+            raise ValueError(f'blocks of a PEG are {blocks!r}: expected a list such as (0,)')
+        self.blocks, self.kernel_size, self.padding_mode = blocks, kernel_size, padding_mode
+
+    def new_pegs(self, dim: int, depth: int) -> dict[int, PEG]:
+        """One PEG for tokens of ``dim`` channels for each of ``blocks``.
+
+        Raises:
+            ValueError: if a block does not exist.
+        """
+        if not self.blocks or not all(-1 <= block < depth for block in self.blocks):
+            raise ValueError(
+                f'blocks of a PEG are {self.blocks}: expected some of -1, the input, to '
+                f'{depth - 1}, the last of {depth} blocks'
+            )
+        return {
+            block: PEG(dim, self.kernel_size, self.padding_mode, self.class_tokens)
+            for block in self.blocks
+        }
+
+
+POSITIONS: dict[str, type[PositionEncoding]] = {
+    'learned': LearnedPosition,
+    'learned_and_relative': LearnedAndRelativePosition,
+    'relative': OnlyRelativePosition,
+    'sinusoidal': SinusoidalPosition,
+    'peg': PEGPosition,
+    'none': PositionEncoding,
+}
+"""Values of a backbone's option ``position``; each backbone supports a subset."""
+
+
+class Factors(NamedTuple):
+    """A resized table as the product of its factors."""
+
+    queries: Tensor
+    """Q R, (1, heads, N, M_pre)."""
+
+    rows: Tensor
+    """Weights of the table's rows for each row of keys, (h, h_pre); each row sums to 1."""
+
+    columns: Tensor
+    """Weights of the table's columns for each column of keys, (w, w_pre); each row sums to 1."""
+
+    # Methods, because torch.compile of torch 2.6 cannot read a named tuple's properties.
+    def keys(self) -> Tensor:
+        """K, (M, M_pre): rows and columns as one matrix."""
+        pairs = self.rows[:, None, :, None] * self.columns[None, :, None, :]
+        return pairs.flatten(2).flatten(0, 1)
+
+    def bias(self) -> Tensor:
+        """Q R K^T, (1, heads, N, M), one axis after the other."""
+        with without_autocast(self.queries):
+            return (self.rows @ self.grids() @ self.columns.mT).flatten(-2)
+
+    def grids(self) -> Tensor:
+        """The queries' factor as maps over the keys, (1, heads, N, h_pre, w_pre)."""
+        return self.queries.unflatten(-1, (self.rows.shape[1], self.columns.shape[1]))
+
+
+class RelativePosition:
+    """Base class: attention without a position table, as the detector CFDT was released.
+
+    A subclass turns a table into the bias between N queries and M keys.
+
+    Args:
+        query_hw: Grid (h, w) of the queries that the table was learned for, in tokens.
+        key_hw: Grid of the keys that the table was learned for.
+    """
+
+    def __init__(self, query_hw: Grid, key_hw: Grid):
+        self.query_hw = query_hw
+        self.key_hw = key_hw
+
+    def new_table(self, heads: int) -> nn.Parameter | None:
+        """Draw a table (1, heads, N_pre, M_pre), or None for attention without one."""
+
+    def factors(self, table: Tensor | None, query_hw: Grid, key_hw: Grid) -> Factors | None:
+        """(1, heads, N_pre, M_pre) -> Q R, and K's rows (h, h_pre) and columns; or None."""
+
+    @classmethod
+    def resize(
+        cls,
+        table: Tensor,
+        from_query_hw: Grid,
+        to_query_hw: Grid,
+        from_key_hw: Grid,
+        to_key_hw: Grid,
+    ) -> Tensor:
+        """Convert a table to other pretraining grids: (1, heads, N, M) -> (1, heads, N', M')."""
+        return cls(from_query_hw, from_key_hw).factors(table, to_query_hw, to_key_hw).bias()
+
+
+class GridRelativePosition(RelativePosition):
+    """Bicubic over the grid of the queries and over the grid of the keys (ours).
+
+    The table's rows and columns are treated as places on a grid, so neighbours stay neighbours. On
+    the pretraining grid it is the identity.
+    """
+
+    def new_table(self, heads: int) -> nn.Parameter:
+        """Draw a table (1, heads, N_pre, M_pre) from N(0, 1), as published."""
+        return nn.Parameter(torch.randn(1, heads, area(self.query_hw), area(self.key_hw)))
+
+    def factors(self, table: Tensor, query_hw: Grid, key_hw: Grid) -> Factors:
+        """(1, heads, N_pre, M_pre) -> Q R, and K's rows (h, h_pre) and columns."""
+        queries = resize_grid(table, self.query_hw, query_hw)
+        return Factors(queries, *axis_weights(self.key_hw, key_hw, table))
+
+
+class FlatRelativePosition(GridRelativePosition):
+    """Bicubic over the (N_pre, M_pre) matrix as if it were an image: each grid is one column.
+
+    The same authors' other code does this (the detector CFDT and Vision GNN). It mixes the end of
+    one grid row with the start of the next, so use it only for weights that were trained with it.
+    """
+
+    def __init__(self, query_hw: Grid, key_hw: Grid):
+        super().__init__((area(query_hw), 1), (area(key_hw), 1))
+
+    def factors(self, table: Tensor, query_hw: Grid, key_hw: Grid) -> Factors:
+        """(1, heads, N_pre, M_pre) -> Q R, and K's rows (M, M_pre) and columns (1, 1)."""
+        return super().factors(table, (area(query_hw), 1), (area(key_hw), 1))
+
+
+RELATIVE_POSITIONS: dict[str, type[RelativePosition]] = {
+    'grid': GridRelativePosition,
+    'flat': FlatRelativePosition,
+    'none': RelativePosition,
+}
+
+
+def resize_learned(table: Tensor, from_hw: Grid, to_hw: Grid) -> Tensor:
+    """(1, n + h*w, C) -> (1, n + h'*w', C); the entries of n class tokens stay."""
+    class_tokens = table.shape[1] - area(from_hw)
+    if not class_tokens:
+        return resize_grid(table, from_hw, to_hw)
+    first, on_grid = table[:, :class_tokens], table[:, class_tokens:]
+    return torch.cat([first, resize_grid(on_grid, from_hw, to_hw)], dim=1)
+
+
+def resize_grid(table: Tensor, from_hw: Grid, to_hw: Grid) -> Tensor:
+    """Resize a table of grid places, differentiably: (..., h*w, C) -> (..., h'*w', C).
+
+    Bicubic without antialiasing, corners not aligned; the identity where the grids are equal. The
+    result equals ``F.interpolate``, computed with one matrix per axis: faster in both directions,
+    and with a deterministic backward pass on every device. Autocast would round the tables.
+    Compiled code multiplies by the identity too: a branch would trigger a recompilation.
+    """
+    if not torch.compiler.is_compiling() and from_hw == to_hw:
+        return table
+    rows, columns = axis_weights(from_hw, to_hw, table)
+    with without_autocast(table):
+        tall = rows @ table.unflatten(-2, from_hw).flatten(-2)  # (..., h', w*C)
+        return (columns @ tall.unflatten(-1, (from_hw[1], -1))).flatten(-3, -2)
+
+
+def axis_weights(from_hw: Grid, to_hw: Grid, like: Tensor) -> tuple[Tensor, Tensor]:
+    """Interpolation weights along each axis: (h', h) and (w', w)."""
+    rows, columns = (_weights(n, m, like) for n, m in zip(from_hw, to_hw, strict=True))
+    return rows, columns
+
+
+def _weights(places: int, to_places: int, like: Tensor) -> Tensor:
+    """Interpolation weights from ``places`` to ``to_places`` places: (to_places, places)."""
+    identity = torch.eye(places, dtype=like.dtype, device=like.device)[None, None]
+    size = (to_places, places)
+    return F.interpolate(identity, size=size, mode='bicubic', align_corners=False)[0, 0]
+
+
+def without_autocast(like: Tensor) -> AbstractContextManager:
+    """Switch autocast off in this context; the meta device has none."""
+    return nullcontext() if like.is_meta else torch.autocast(like.device.type, enabled=False)
+
+
+def keep_first(resize: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a function so that every call returns the result of the first."""
+    results = []
+
+    def resize_once(*args: Any, **options: Any) -> Any:
+        if not results:
+            results.append(resize(*args, **options))
+        return results[0]
+
+    return resize_once
