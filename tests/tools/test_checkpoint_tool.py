@@ -95,7 +95,7 @@ LOST = 'stages.3.blocks.1.outer_norm2.bias'
         ),
         (
             lambda: PyramidTNT('tiny', norm_cfg=dict(type='GN', num_groups=1)).state_dict(),
-            dict(arch="tiny, norm_cfg={'type': 'GN'", coverage='complete, all 306'),
+            dict(arch='tiny, GroupNorm', coverage='complete, all 306'),
         ),
         (lambda: tiny(LOST), dict(coverage=f'1 of 321 missing or of a different shape: {LOST}')),
         (lambda: tiny(inner_pos=NAN), dict(broken='NaN or infinity in inner_pos')),
