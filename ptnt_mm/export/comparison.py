@@ -210,12 +210,18 @@ def check_results(
         tolerance: See :data:`TOLERANCE`.
 
     Raises:
-        UserError: if a difference exceeds the tolerance.
+        UserError: if the exported network refuses an image, or a difference exceeds the tolerance.
     """
     wrong, found = [], 0
     for image, (height, width) in zip(cycle(images), sizes_to_check(shape), strict=False):
         inputs, _ = prepared(image, [width, height], False, canvas)
-        differences = compare(run, network, inputs, tolerance)
+        try:
+            differences = compare(run, network, inputs, tolerance)
+        except UserError as error:
+            if canvas is not None:
+                raise
+            advice = f'Some networks, such as Swin, fix the size: try --size {shape[0]} {shape[1]}'
+            raise UserError(f'{error}. {advice}') from error
         print(differences)
         found += differences.matched
         if not differences.within(tolerance):

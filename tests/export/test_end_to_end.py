@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from torch.nn import functional as F  # noqa: N812
 from torchvision.ops import box_iou, deform_conv2d
 
 from ptnt_mm.deploy.pixels import prepared
-from ptnt_mm.export.comparison import Differences, compare, sizes_to_check
+from ptnt_mm.export.comparison import Differences, check_results, compare, sizes_to_check
 from ptnt_mm.export.dense_heads import sample_at_offsets
 from ptnt_mm.export.dynamic_masks import CondInstDetector, RTMDetInsDetector
 from ptnt_mm.export.dynamic_sizes import AveragePool
@@ -21,6 +22,7 @@ from ptnt_mm.export.end_to_end import (
     TwoStageDetector,
 )
 from ptnt_mm.export.supported_models import build_network
+from ptnt_mm.utils.errors import UserError
 
 from .models import decided_model, host_config, narrow_config
 
@@ -182,6 +184,17 @@ def test_parts_that_predict_otherwise_are_left_to_the_host(
     module = model.get_submodule(part)
     module.__class__ = type('Own', (type(module),), {method: lambda *_: None})
     assert type(build_network(model)) is EndToEndModel
+
+
+@pytest.mark.parametrize('canvas', [None, (96, 128)])
+def test_a_file_that_refuses_a_size_gets_advice_unless_its_size_is_fixed(canvas: tuple | None):
+    def refuse(inputs: dict) -> dict:
+        raise UserError('onnxruntime cannot run model.onnx on 96x128 pixels')
+
+    images = [np.zeros((96, 128, 3), np.uint8)]
+    with pytest.raises(UserError, match='96x128 pixels') as refusal:
+        check_results(refuse, Mock(), images, (96, 128), canvas, tolerance=1e-3)
+    assert ('--size 96 128' in str(refusal.value)) == (canvas is None)
 
 
 @pytest.mark.parametrize('full', [(800, 1344), (64, 64), (48, 96), (24, 40)])

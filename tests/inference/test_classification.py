@@ -157,4 +157,6 @@ def test_truth_and_best_classes_are_written_for_each_image(tmp_path: Path):
     assert shown == [Path('ball/1.png'), Path('coin/1.png')], 'one name, two classes'
     right, wrong = (np.asarray(Image.open(tmp_path / 'shown' / name)) for name in shown)
     assert right.shape == (260, 300, 3)
-    assert (right != wrong).any(axis=2).nonzero()[0].max() < 15, 'the first line alone differs'
+    # Without the right edge of the text, which is as wide as the longest line.
+    differs = (right != wrong).any(axis=2)[:, :60]
+    assert 0 < differs.nonzero()[0].max() < 15, 'the first line alone differs'
