@@ -31,7 +31,7 @@ GROUPS = dict(
     sparse_rcnn='boxes on COCO, 36 epochs',
     upernet='class masks on ADE20K and Cityscapes',
 )
-"""What the configs are for whose names begin with the same words."""
+"""The purpose of each group: configs whose names begin with the same words."""
 
 _NETWORK = re.compile('_(ptnt|tnt|cpvt|r50)_')
 

@@ -68,6 +68,9 @@ NETWORKS = {
     'upernet_lite0': 'UPerNet, EfficientNet-Lite0 with ImageNet weights',
     'semantic_fpn_ptnt_ti': 'Semantic FPN, PyramidTNT-Ti, random initialisation: the recipe before',
     'retinanet_ptnt_ti': 'RetinaNet, PyramidTNT-Ti, random initialisation: the recipe before',
+    # Initialisations.
+    'authors': "PyramidTNT-Ti, the authors' initialisation",
+    'mimetic': 'PyramidTNT-Ti, mimetic initialisation',
     # Wirings.
     'native_no_norms': 'PyramidTNT-Ti, no output norms',
     'published': 'PyramidTNT-Ti, published wiring',
