@@ -30,8 +30,8 @@ def report(
     Args:
         work_dirs: The work dirs of the runs, or folders of projects: one, or several to compare.
             Duplicates are ignored.
-        out: The page. By default ``report.html`` in the first work dir, where
-            the page of an earlier call is replaced.
+        out: The page. By default ``report.html`` in the first work dir, where the page of an
+            earlier call is replaced.
         overwrite: Whether to replace any other existing file.
 
     Returns:

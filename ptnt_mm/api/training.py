@@ -113,7 +113,7 @@ def train(
         require_same_start(start.checkpoint)
         runner.register_custom_hooks(hooks)
         if resume is not None and start.checkpoint is None:
-            runner.logger.info(f'{work_dir} has no checkpoint yet: training starts anew')
+            runner.logger.info(f'{work_dir} has no checkpoint yet: starting from iteration 1')
         for line in changed_settings(start.stored, runner.cfg):
             warnings.append(f'Changed since the checkpoint: {line}')
         for line in warnings:

@@ -54,11 +54,11 @@ class Differences:
         size, boxes = f'{self.size[0]}x{self.size[1]}', ''
         if 'boxes' in self.largest:
             if not self.matched + self.unmatched + self.ties:
-                return f'  {size}: no boxes to compare'
+                return f'{size}: no boxes to compare'
             ties = f', {self.ties} tied' if self.ties else ''
             boxes = f'{counted(self.matched, "box")} matched, {self.unmatched} not{ties}; '
         found = ', '.join(f'{kind} {value:.1e}' for kind, value in self.largest.items())
-        return f'  {size}: {boxes}largest differences: {found}'
+        return f'{size}: {boxes}largest differences: {found}'
 
 
 @torch.no_grad()
@@ -222,7 +222,7 @@ def check_results(
                 raise
             advice = f'Some networks, such as Swin, fix the size: try --size {shape[0]} {shape[1]}'
             raise UserError(f'{error}. {advice}') from error
-        print(differences)
+        print(f'  {differences}')
         found += differences.matched
         if not differences.within(tolerance):
             wrong.append(f'{height}x{width}')

@@ -199,7 +199,7 @@ def test_labels_keep_their_size_at_every_zoom(page):
     for label in small + large:
         assert label['height'] == pytest.approx(1.3 * 12, rel=0.02)
         assert label['inside'] and label['visible']
-    widths = [one.locator('svg').last.bounding_box()['width'] for one in (panel, dialog)]
+    widths = [place.locator('svg').last.bounding_box()['width'] for place in (panel, dialog)]
     assert widths[1] > 1.5 * widths[0]
 
 
