@@ -29,6 +29,6 @@ except Exception as error:  # a broken library raises anything
         )
 else:
     from ptnt_mm import engine, models, side_effects
-    from ptnt_mm.zoo import get_config
+    from ptnt_mm.config.zoo import get_config
 
     side_effects.apply()

@@ -19,8 +19,9 @@ from mmengine.model import BaseModel
 from mmengine.structures import BaseDataElement, InstanceData
 from torch import nn
 
-from ptnt_mm.engine.build import build_model
-from ptnt_mm.engine.config import read_config, require_keys
+from ptnt_mm.config.build import build_model
+from ptnt_mm.config.read import read_config, require_keys
+from ptnt_mm.config.zoo import config_names
 from ptnt_mm.models.backbone import Backbone, find_trunk
 from ptnt_mm.models.classifiers import CLASSIFIERS, build_classifier
 from ptnt_mm.models.pyramid_tnt import PyramidTNT, Stage
@@ -28,7 +29,6 @@ from ptnt_mm.models.single_scale import SingleScaleBackbone
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.tables import new_table, to_text
 from ptnt_mm.utils.text import unknown_name
-from ptnt_mm.zoo import config_names
 
 ATTENTION_PRODUCTS = ('scaled_dot_product_attention', 'matmul', 'bmm', 'einsum')
 """Operations that multiply activations with activations: queries with keys, weights with values."""

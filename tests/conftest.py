@@ -42,3 +42,25 @@ def micro_arch() -> dict:
         inner_heads=(1, 2, 2, 1),
         pretrain_img_size=128,
     )
+
+
+@pytest.fixture(scope='module')
+def trained(tmp_path_factory):
+    """A checkpoint of one epoch, which no test may change, and the runner that wrote it."""
+    from detector_runs import make_runner
+
+    work_dir = tmp_path_factory.mktemp('trained') / 'run'
+    runner = make_runner(work_dir)
+    runner.train()
+    return work_dir / 'epoch_1.pth', runner
+
+
+@pytest.fixture(scope='module')
+def averaged(tmp_path_factory):
+    """A checkpoint of one epoch with moving averages."""
+    from detector_runs import EMA, make_runner
+
+    work_dir = tmp_path_factory.mktemp('averaged') / 'run'
+    runner = make_runner(work_dir, hooks=[EMA])
+    runner.train()
+    return work_dir / 'epoch_1.pth', runner

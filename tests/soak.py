@@ -19,9 +19,9 @@ from forked import Forked, start_server
 from repository import ROOT
 from torch import Tensor
 
-from ptnt_mm.checkpoints.read import read_checkpoint
 from ptnt_mm.engine.run_checkpoints import latest_checkpoint
 from ptnt_mm.utils.tables import new_table, to_text
+from ptnt_mm.weights.reader.read import read_checkpoint
 
 FAULTY = Path(__file__).with_name('faulty.py')
 

@@ -12,15 +12,18 @@ PACKAGE = ROOT / 'ptnt_mm'
 # Lowest first. A package imports only from lower layers and from itself.
 LAYERS = (
     ('utils', 'version', 'registry'),
-    ('mmcv_ops', 'checkpoints', 'data', 'demo', 'deploy', 'zoo'),
+    ('explain', 'weights.reader', 'mmcv_ops', 'data', 'demo', 'deploy'),
     ('labels',),
     ('doctor', 'drawing', 'models'),
+    ('weights',),
+    ('config',),
+    ('check', 'complexity', 'side_effects'),
     ('engine',),
-    ('check', 'complexity', 'inference', 'project', 'report', 'side_effects'),
-    ('export', 'visualize'),
+    ('inference', 'project'),
+    ('report', 'export', 'visualize'),
     ('api',),
     ('cli',),
-    ('__init__', '__main__'),
+    ('__init__', '__main__', 'checkpoints', 'zoo'),
 )
 LAYER_OF = {package: number for number, layer in enumerate(LAYERS) for package in layer}
 

@@ -43,7 +43,7 @@ from mmengine.runner.checkpoint import CheckpointLoader
 loader, finders = vars(CheckpointLoader)['load_checkpoint'], list(sys.meta_path)
 import ptnt_mm
 unchanged = [vars(CheckpointLoader)['load_checkpoint'] is loader, sys.meta_path == finders]
-from ptnt_mm.engine.safe_loading import require_safe_loading
+from ptnt_mm.weights.safe_loading import require_safe_loading
 require_safe_loading()  # like our commands
 print(json.dumps([*unchanged, vars(CheckpointLoader)['load_checkpoint'] is loader]))
 """
@@ -73,7 +73,7 @@ os.environ['PTNT_SAFE_LOADING'] = '0'
 from mmengine.config import Config
 from mmengine.runner.checkpoint import CheckpointLoader
 loader = vars(CheckpointLoader)['load_checkpoint']
-from ptnt_mm.engine.build import build_model
+from ptnt_mm.config.build import build_model
 build_model(Config(dict(model=dict(type='PyramidTNT', arch='tiny'))))
 print(json.dumps(vars(CheckpointLoader)['load_checkpoint'] is loader))
 """

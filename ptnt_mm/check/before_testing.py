@@ -12,8 +12,8 @@ from ptnt_mm.check.reading import read_data
 from ptnt_mm.check.trial.evaluation_step import Evaluation, why_not_evaluated, with_tta_pipeline
 from ptnt_mm.check.trial.failed_steps import describe_bug
 from ptnt_mm.check.trial.setup import config_for_trial, why_not_tried
-from ptnt_mm.engine.build import build_model
-from ptnt_mm.engine.hosts import HOSTS, import_host, scope_of
+from ptnt_mm.config.build import build_model
+from ptnt_mm.config.hosts import HOSTS, import_host, scope_of
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, Severity, lines, of_kind
 

@@ -10,17 +10,17 @@ from typing import Any
 from mmengine.config import Config
 from mmengine.registry import DATASETS, TRANSFORMS, DefaultScope
 
-from ptnt_mm.engine.constructors import arguments_of, registered_names
-from ptnt_mm.engine.data_files import (
+from ptnt_mm.config.data_files import (
     DataSet,
     class_of,
     data_sets,
     evaluators,
     expected_files,
-    how_to_get,
 )
-from ptnt_mm.engine.hosts import scope_of
-from ptnt_mm.engine.settings import kind_of
+from ptnt_mm.config.hosts import scope_of
+from ptnt_mm.config.settings import kind_of
+from ptnt_mm.explain.public_data import how_to_get
+from ptnt_mm.explain.registered import arguments_of, registered_names
 from ptnt_mm.utils.findings import Finding, error, note, ok
 from ptnt_mm.utils.text import suggest, unknown_name
 

@@ -8,10 +8,10 @@ from mmengine.config import Config
 
 from ptnt_mm.check.coco_annotations import DetectionData, Id
 from ptnt_mm.check.data_sets import identity
-from ptnt_mm.engine.constructors import arguments_of, classes_named
-from ptnt_mm.engine.data_files import DataSet, evaluators, local_path, separate_evaluator, unwrapped
-from ptnt_mm.engine.hosts import scope_of
-from ptnt_mm.engine.settings import dicts_within, kind_of
+from ptnt_mm.config.data_files import DataSet, evaluators, local_path, separate_evaluator, unwrapped
+from ptnt_mm.config.hosts import scope_of
+from ptnt_mm.config.settings import dicts_within, kind_of
+from ptnt_mm.explain.registered import arguments_of, classes_named
 from ptnt_mm.labels.coco import read_json
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, error, ok, warning

@@ -9,8 +9,8 @@ from ptnt_mm.check.data_sets import Data
 from ptnt_mm.check.evaluated_files import check_evaluated_files
 from ptnt_mm.check.image_labels import number_of_classes
 from ptnt_mm.check.mask_lists import has_masks
-from ptnt_mm.engine.data_files import data_sets, evaluators
-from ptnt_mm.engine.settings import kind_of
+from ptnt_mm.config.data_files import data_sets, evaluators
+from ptnt_mm.config.settings import kind_of
 from ptnt_mm.utils.findings import Finding, Severity, error, ok, report_wrong, warning
 from ptnt_mm.utils.text import first_few, unknown_name
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from mmengine.config import Config
 from torch import nn
 
-from ptnt_mm.engine.settings import dicts_within, kind_of
+from ptnt_mm.config.settings import dicts_within, kind_of
 from ptnt_mm.utils.findings import Finding, error, note, ok
 from ptnt_mm.utils.text import counted, first_few
 

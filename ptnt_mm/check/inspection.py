@@ -38,10 +38,10 @@ from ptnt_mm.check.weights import (
     check_weights_are_there,
     check_weights_fit,
 )
-from ptnt_mm.engine.build import build_model
-from ptnt_mm.engine.config import require_keys
-from ptnt_mm.engine.hosts import import_host, scope_of
-from ptnt_mm.engine.starting_weights import use_pretrained
+from ptnt_mm.config.build import build_model
+from ptnt_mm.config.hosts import import_host, scope_of
+from ptnt_mm.config.read import require_keys
+from ptnt_mm.config.start import use_pretrained
 from ptnt_mm.models.backbone import Backbone
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import (

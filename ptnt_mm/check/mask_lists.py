@@ -9,7 +9,7 @@ from mmengine.fileio import list_dir_or_file
 
 from ptnt_mm.check.data_sets import Data, is_measured
 from ptnt_mm.check.image_lists import check_list, endings
-from ptnt_mm.engine.settings import kind_of
+from ptnt_mm.config.settings import kind_of
 from ptnt_mm.utils.findings import Finding, Severity, error, ok, report_wrong
 from ptnt_mm.utils.many_files import Folders
 from ptnt_mm.utils.text import counted, first_few

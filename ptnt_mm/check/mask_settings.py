@@ -9,8 +9,8 @@ from ptnt_mm.check.data_sets import Data
 from ptnt_mm.check.images import size_text
 from ptnt_mm.check.mask_lists import has_masks, loading_of, needs_masks
 from ptnt_mm.check.normalisation import preprocessor_of
-from ptnt_mm.engine.data_files import evaluators
-from ptnt_mm.engine.settings import dicts_within, kind_of
+from ptnt_mm.config.data_files import evaluators
+from ptnt_mm.config.settings import dicts_within, kind_of
 from ptnt_mm.labels.class_masks import IGNORED
 from ptnt_mm.utils.findings import Finding, error, note, ok, warning
 from ptnt_mm.utils.text import first_few

@@ -21,11 +21,11 @@ from torch import nn
 from torch.nn.utils import clip_grad_norm_
 from torch.utils.data import DataLoader
 
-from ptnt_mm.engine.config import READ_KEYS
-from ptnt_mm.engine.constructors import arguments_of, classes_named, registered_names
-from ptnt_mm.engine.hosts import HOSTS, scope_of
-from ptnt_mm.engine.optimizer import IDLE, CheckedOptimWrapperConstructor, idle_custom_keys
-from ptnt_mm.engine.settings import kind_of
+from ptnt_mm.config.hosts import HOSTS, scope_of
+from ptnt_mm.config.read import READ_KEYS
+from ptnt_mm.config.settings import kind_of
+from ptnt_mm.explain.registered import arguments_of, classes_named, registered_names
+from ptnt_mm.models.optimizer import IDLE, CheckedOptimWrapperConstructor, idle_custom_keys
 from ptnt_mm.utils.findings import Finding, error, ok
 from ptnt_mm.utils.text import misspellings, suggest, with_another_letter
 

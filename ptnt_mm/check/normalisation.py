@@ -5,11 +5,10 @@ from math import inf
 
 from mmengine.config import Config
 
-from ptnt_mm.engine.constructors import is_of_family
-from ptnt_mm.engine.data_files import data_sets
-from ptnt_mm.engine.hosts import HOSTS, scope_of
-from ptnt_mm.engine.settings import kind_of
-from ptnt_mm.engine.starting_weights import starting_weights
+from ptnt_mm.config.data_files import data_sets
+from ptnt_mm.config.hosts import HOSTS, scope_of
+from ptnt_mm.config.settings import kind_of
+from ptnt_mm.config.start import is_of_family, starting_weights
 from ptnt_mm.models.backbone import GREY
 from ptnt_mm.utils.findings import Finding, Severity, error, ok, warning
 

@@ -6,8 +6,8 @@ from mmengine.config import Config
 from mmengine.registry import TRANSFORMS, DefaultScope
 
 from ptnt_mm.check.coco_annotations import DetectionData
-from ptnt_mm.engine.data_files import evaluators
-from ptnt_mm.engine.settings import dicts_within, kind_of
+from ptnt_mm.config.data_files import evaluators
+from ptnt_mm.config.settings import dicts_within, kind_of
 from ptnt_mm.labels.masks import BROKEN, FAULTS, fault_of_drawing, fault_of_form
 from ptnt_mm.utils.findings import Fault, Finding, error, note, ok, report_faults
 from ptnt_mm.utils.text import counted, first_few

@@ -10,7 +10,7 @@ from ptnt_mm.check.coco_annotations import check_annotations, load_annotations
 from ptnt_mm.check.image_labels import check_labels
 from ptnt_mm.check.image_lists import list_images
 from ptnt_mm.check.mask_lists import check_lists
-from ptnt_mm.engine.hosts import scope_of
+from ptnt_mm.config.hosts import scope_of
 from ptnt_mm.utils.findings import Finding
 
 _LOADING = {

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from ptnt_mm.check.rules import Predicate, Setting
-from ptnt_mm.engine.settings import kind_of
+from ptnt_mm.config.settings import kind_of
 from ptnt_mm.utils.numbers import is_number
 
 _AUGMENTING = (

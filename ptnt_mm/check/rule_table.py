@@ -33,7 +33,7 @@ from ptnt_mm.check.rule_predicates import (
     without_workers,
 )  # fmt: skip
 from ptnt_mm.check.rules import Rule
-from ptnt_mm.engine.settings import kind_of
+from ptnt_mm.config.settings import kind_of
 from ptnt_mm.utils.findings import Severity
 
 ERROR, WARNING = Severity.ERROR, Severity.WARNING

@@ -10,8 +10,8 @@ from functools import cached_property
 
 from mmengine.config import Config
 
-from ptnt_mm.engine.hosts import scope_of
-from ptnt_mm.engine.settings import dicts_within, kind_of
+from ptnt_mm.config.hosts import scope_of
+from ptnt_mm.config.settings import dicts_within, kind_of
 from ptnt_mm.utils.findings import Finding, Severity
 from ptnt_mm.utils.numbers import is_number
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from mmengine.config import Config
 
 from ptnt_mm.check.data_sets import Data
-from ptnt_mm.engine.settings import kind_of
+from ptnt_mm.config.settings import kind_of
 from ptnt_mm.utils.findings import Finding, error, note, ok, warning
 from ptnt_mm.utils.numbers import is_number
 from ptnt_mm.utils.text import counted

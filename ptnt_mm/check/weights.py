@@ -7,16 +7,16 @@ from mmengine.model import BaseModule
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from ptnt_mm.checkpoints.read import read_checkpoint
-from ptnt_mm.checkpoints.refusal import CheckpointError
-from ptnt_mm.engine.class_names import compare_class_names
-from ptnt_mm.engine.data_files import data_sets
-from ptnt_mm.engine.settings import kind_of
-from ptnt_mm.engine.starting_weights import check_start, starting_weights
+from ptnt_mm.config.class_names import compare_class_names
+from ptnt_mm.config.data_files import data_sets
+from ptnt_mm.config.settings import kind_of
+from ptnt_mm.config.start import check_start, starting_weights
 from ptnt_mm.models.backbone import Backbone
 from ptnt_mm.models.timm_features import TimmFeatures
-from ptnt_mm.models.weights.load_report import LoadReport
-from ptnt_mm.models.weights.pretrained import (
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.findings import Finding, error, note, ok, warning
+from ptnt_mm.weights.load_report import LoadReport
+from ptnt_mm.weights.pretrained import (
     adapt,
     find_state_dict,
     load_pretrained,
@@ -24,8 +24,8 @@ from ptnt_mm.models.weights.pretrained import (
     pretrained_init,
     split_prefix,
 )
-from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.findings import Finding, error, note, ok, warning
+from ptnt_mm.weights.reader.read import read_checkpoint
+from ptnt_mm.weights.reader.refusal import CheckpointError
 
 
 def describe_start(config: Config, weights: str | None) -> Iterator[Finding]:

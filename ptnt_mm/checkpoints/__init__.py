@@ -1,1 +1,1 @@
-"""Read checkpoint files without running any code in them; independent of models."""
+"""Former path of `ptnt_mm.weights.reader`."""

@@ -109,7 +109,7 @@ def add_checkpoint(parser: Parser) -> None:
 
 def config_of(args: argparse.Namespace) -> 'Config':
     """Read the config of the command line, with ``--cfg-options`` applied."""
-    from ptnt_mm.engine.config import parse_options, read_config
+    from ptnt_mm.config.read import parse_options, read_config
 
     return read_config(args.config, parse_options(args.cfg_options))
 

@@ -42,7 +42,7 @@ def new_parser() -> Parser:
 
 def _run(args: argparse.Namespace) -> None:
     with importing():
-        from ptnt_mm.models.weights.checkpoint_files import (
+        from ptnt_mm.weights.files import (
             convert_checkpoint,
             describe_checkpoint,
             publish_checkpoint,

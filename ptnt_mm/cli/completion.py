@@ -60,7 +60,7 @@ def _mark(parser: argparse.ArgumentParser) -> None:
 def _configs() -> dict:
     """The completion of a config by shtab: its name, or a file."""
     with importing():
-        from ptnt_mm.zoo import config_names
+        from ptnt_mm.config.zoo import config_names
 
     names = ' '.join(config_names())
     bash = f'compgen -f -- $1; compgen -W "{names}" -- $1'

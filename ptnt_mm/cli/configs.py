@@ -61,7 +61,7 @@ def group_of(name: str) -> str:
 
 def _run(args: argparse.Namespace) -> None:
     with importing():
-        from ptnt_mm.zoo import config_names, copy_config
+        from ptnt_mm.config.zoo import config_names, copy_config
 
     if args.command == 'copy':
         lines = copy_config(args.config, args.folder)

@@ -62,7 +62,7 @@ def _run(args: argparse.Namespace) -> None:
     if args.int8 != (args.calibrate is not None):
         raise UserError('--int8 and --calibrate FOLDER belong together: pass both')
     with importing():
-        from ptnt_mm.api.exporting import export
+        from ptnt_mm.export.export import export
 
     config, checkpoint = config_and_checkpoint_of(args)
     export(

@@ -50,8 +50,8 @@ def new_parser() -> Parser:
 
 def _run(args: argparse.Namespace) -> None:
     with importing():
-        from ptnt_mm.api.inferring import infer
         from ptnt_mm.deploy.export_info import SUFFIXES
+        from ptnt_mm.inference.infer import infer
 
     if Path(args.config).suffix not in SUFFIXES:
         config, checkpoint = config_and_checkpoint_of(args)

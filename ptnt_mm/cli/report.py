@@ -38,6 +38,6 @@ def new_parser() -> Parser:
 
 def _run(args: argparse.Namespace) -> None:
     with importing():
-        from ptnt_mm.api.reporting import report
+        from ptnt_mm.report.report import report
 
     print(f'Done. Page: {report(args.work_dirs, args.out, args.overwrite)}')

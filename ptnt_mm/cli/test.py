@@ -48,7 +48,7 @@ def _run(args: argparse.Namespace) -> None:
     with importing():
         from mmengine.dist import is_main_process
 
-        from ptnt_mm.api.testing import build_test, run_test
+        from ptnt_mm.engine.test import build_test, run_test
 
     with json_output(args.json, args.overwrite) as write:
         config, checkpoint = config_and_checkpoint_of(args)

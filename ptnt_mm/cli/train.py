@@ -80,7 +80,7 @@ def _run(args: argparse.Namespace) -> None:
     with importing():
         from mmengine.dist import is_main_process
 
-        from ptnt_mm.api.training import train
+        from ptnt_mm.engine.train import train
 
     runner = train(
         config_of(args),

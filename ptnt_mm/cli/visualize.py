@@ -74,10 +74,10 @@ def _point(text: str) -> tuple[float, float]:
 
 def _run(args: argparse.Namespace) -> None:
     with importing():
-        from ptnt_mm.api.visualizing import visualize
         from ptnt_mm.engine.run_checkpoints import best_checkpoint
         from ptnt_mm.engine.work_dir import find_work_dir
         from ptnt_mm.utils.decoding import FORMATS
+        from ptnt_mm.visualize.visualize import visualize
 
     checkpoint, images = None, args.files
     if Path(images[0]).suffix.lower() not in FORMATS:
@@ -105,8 +105,8 @@ def _run(args: argparse.Namespace) -> None:
 
 def _others(words: list[str], config: 'Config') -> list[tuple['Config', str | None]]:
     """Read the config, the checkpoint, or both to compare with."""
-    from ptnt_mm.engine.config import read_config
-    from ptnt_mm.zoo import config_names
+    from ptnt_mm.config.read import read_config
+    from ptnt_mm.config.zoo import config_names
 
     match words:
         case []:

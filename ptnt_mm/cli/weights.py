@@ -31,7 +31,7 @@ def new_parser() -> Parser:
 
 def _run(args: argparse.Namespace) -> None:
     with importing():
-        from ptnt_mm.models.weights.published import LEADS, PUBLISHED
+        from ptnt_mm.weights.published import LEADS, PUBLISHED
 
     table = new_listing(
         'name', 'network', 'top-1', 'MB', 'licence', 'SHA-256', 'download', 'address'

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from mmengine.config import Config
 
-from ptnt_mm.engine.data_files import data_sets, evaluators, separate_evaluator
-from ptnt_mm.engine.hosts import HOSTS, scope_of
+from ptnt_mm.config.data_files import data_sets, evaluators, separate_evaluator
+from ptnt_mm.config.hosts import HOSTS, scope_of
+from ptnt_mm.config.settings import kind_of
 from ptnt_mm.engine.load_in_range import stated_range
-from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.utils.atomic_files import check_new
 from ptnt_mm.utils.errors import UserError
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from mmengine.dist import get_world_size
 from mmengine.runner import EpochBasedTrainLoop, ValLoop
 
-from ptnt_mm.engine.build_errors import explain_refusal
 from ptnt_mm.engine.run_checkpoints import describe_last_checkpoint
+from ptnt_mm.explain.build_errors import explain_refusal
+from ptnt_mm.explain.frames import place_in_own_code
 from ptnt_mm.utils.atomic_files import DISK_ERRORS
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.own_code import place_in_own_code
 from ptnt_mm.utils.terminal import TRACEBACK
 from ptnt_mm.utils.text import one_line
 

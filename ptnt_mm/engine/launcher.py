@@ -8,7 +8,7 @@ from mmengine.config import Config
 from mmengine.device import get_device
 from mmengine.dist import all_gather_object
 
-from ptnt_mm.engine.settings import dicts_within, kind_of
+from ptnt_mm.config.settings import dicts_within, kind_of
 from ptnt_mm.utils.errors import UserError
 
 _logger = logging.getLogger(__name__)

@@ -9,9 +9,9 @@ import numpy as np
 from mmengine import fileio
 from mmengine.config import Config
 
+from ptnt_mm.config.data_files import data_sets
+from ptnt_mm.config.settings import kind_of
 from ptnt_mm.data.image_files import read_image
-from ptnt_mm.engine.data_files import data_sets
-from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.registry import TRANSFORMS
 from ptnt_mm.utils.decoding import Range, read_values, scaled
 from ptnt_mm.utils.errors import UserError

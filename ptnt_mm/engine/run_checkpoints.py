@@ -8,10 +8,10 @@ from pathlib import Path
 
 from mmengine.config import Config
 
-from ptnt_mm.checkpoints.read import read_checkpoint
 from ptnt_mm.engine.work_dir import find_work_dir
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import printable
+from ptnt_mm.weights.reader.read import read_checkpoint
 
 _logger = logging.getLogger(__name__)
 

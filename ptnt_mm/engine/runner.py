@@ -7,17 +7,23 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from mmengine.config import Config
 from mmengine.logging import MMLogger
 from mmengine.model import is_model_wrapper
+from mmengine.registry import RUNNERS
 from mmengine.runner import BaseLoop, Runner
 from mmengine.runner.checkpoint import _load_checkpoint_to_model
 from torch.utils.data import DataLoader
 
-from ptnt_mm.engine.build_errors import explained_late_building
+from ptnt_mm.config.hosts import import_host, scope_of
+from ptnt_mm.engine.run_display import RunDisplay
+from ptnt_mm.engine.safeguards import use_safeguards
+from ptnt_mm.explain.build_errors import explained_building, explained_late_building
 from ptnt_mm.mmcv_ops.place import source
 from ptnt_mm.utils.atomic_files import sha256
 from ptnt_mm.utils.terminal import FOR_THE_FILE, use_terminal
 from ptnt_mm.utils.versions import VERSIONS, installed, provider
+from ptnt_mm.weights.safe_loading import require_safe_loading
 
 _PACKAGES = ('ptnt_mm', 'torchvision', 'mmcv', 'numpy', *VERSIONS)
 
@@ -94,6 +100,31 @@ class QuietRunner(Runner):
         _load_checkpoint_to_model(model, checkpoint)
         self.logger.info(f'Load checkpoint from {filename}', extra=FOR_THE_FILE)
         return checkpoint
+
+
+def build_runner(config: Config, checkpoint: dict | None = None) -> Runner:
+    """Import the host library and build the runner, with the hooks that every run gets.
+
+    From here on, MMEngine loads checkpoints safely, even with ``PTNT_SAFE_LOADING=0``.
+
+    Args:
+        config: The hooks are added to it.
+        checkpoint: The loaded content of the checkpoint to resume, so that it is not read again.
+
+    Raises:
+        UserError: if the host cannot be imported, or a constructor refuses its arguments.
+    """
+    require_safe_loading()
+    import_host(scope_of(config))
+    use_safeguards(config)
+    with explained_building(config.filename or 'the config'):
+        if 'runner_type' in config:
+            runner = RUNNERS.build(config)
+        else:
+            runner = QuietRunner.from_cfg(config)
+            runner.checkpoint = checkpoint
+    runner.register_hook(RunDisplay())
+    return runner
 
 
 def log_file() -> Path:

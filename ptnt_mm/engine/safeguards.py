@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from mmengine.config import Config
 
-from ptnt_mm.engine.settings import kind_of
-from ptnt_mm.zoo import config_root
+from ptnt_mm.config.settings import kind_of
+from ptnt_mm.config.zoo import config_root
 
 
 def safeguards() -> list[dict]:

@@ -7,8 +7,8 @@ import torch
 from mmengine.config import Config
 from mmengine.device import get_device
 
-from ptnt_mm.engine.config import require_keys
-from ptnt_mm.engine.settings import kind_of
+from ptnt_mm.config.read import require_keys
+from ptnt_mm.config.settings import kind_of
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import unknown_name
 

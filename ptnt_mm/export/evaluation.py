@@ -10,12 +10,12 @@ import numpy as np
 from mmengine.config import Config
 from mmengine.model import BaseModel
 
+from ptnt_mm.config.data_files import data_sets
+from ptnt_mm.config.settings import kind_of
 from ptnt_mm.data.image_files import find_images
 from ptnt_mm.deploy import Deployed
-from ptnt_mm.engine.build import build_runner
-from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.engine.load_in_range import stated_range
-from ptnt_mm.engine.settings import kind_of
+from ptnt_mm.engine.runner import build_runner
 from ptnt_mm.inference.predictor import fill_sample
 from ptnt_mm.registry import MODELS
 from ptnt_mm.utils.decoding import Range, read_rgb

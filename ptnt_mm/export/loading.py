@@ -4,10 +4,9 @@ from pathlib import Path
 
 from mmengine.config import Config
 
-from ptnt_mm.checkpoints.read import local_file
+from ptnt_mm.config.hosts import HOSTS, scope_of
+from ptnt_mm.config.read import require_keys
 from ptnt_mm.deploy.export_info import ExportInfo
-from ptnt_mm.engine.config import require_keys
-from ptnt_mm.engine.hosts import HOSTS, scope_of
 from ptnt_mm.engine.load_in_range import stated_range
 from ptnt_mm.export.end_to_end import EndToEndModel
 from ptnt_mm.export.evaluation import check_loading, resizing
@@ -16,6 +15,7 @@ from ptnt_mm.inference.load import load_model
 from ptnt_mm.utils.atomic_files import sha256
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.version import __version__
+from ptnt_mm.weights.reader.read import local_file
 
 
 def check_config(config: Config) -> None:

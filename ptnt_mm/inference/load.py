@@ -10,21 +10,21 @@ from mmengine.model import revert_sync_batchnorm
 from mmengine.registry import init_default_scope
 from torch import nn
 
-from ptnt_mm.deploy import Deployed
-from ptnt_mm.engine.build import build_model
-from ptnt_mm.engine.build_errors import explained_building
-from ptnt_mm.engine.class_names import (
+from ptnt_mm.config.build import build_model
+from ptnt_mm.config.class_names import (
     compare_class_names,
     find_classes,
     metainfo_of_test_data,
 )
-from ptnt_mm.engine.config import require_keys
-from ptnt_mm.engine.hosts import HOSTS, import_host, scope_of
-from ptnt_mm.engine.strict_loading import load_strictly
+from ptnt_mm.config.hosts import HOSTS, import_host, scope_of
+from ptnt_mm.config.read import require_keys
+from ptnt_mm.deploy import Deployed
+from ptnt_mm.explain.build_errors import explained_building
 from ptnt_mm.inference.loading import PixelLoader
 from ptnt_mm.inference.predictor import Predictor
 from ptnt_mm.utils.colours import class_colours
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.weights.strict_loading import load_strictly
 
 _logger = logging.getLogger(__name__)
 

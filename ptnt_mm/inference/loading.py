@@ -10,11 +10,11 @@ import numpy as np
 from mmcv.transforms import Compose
 from mmengine.config import Config
 
+from ptnt_mm.config.data_files import data_sets
+from ptnt_mm.config.hosts import scope_of
+from ptnt_mm.config.settings import kind_of
 from ptnt_mm.data.image_files import decoded, read_image
-from ptnt_mm.engine.data_files import data_sets
-from ptnt_mm.engine.hosts import scope_of
 from ptnt_mm.engine.load_in_range import stated_range
-from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.utils.decoding import NOT_AN_IMAGE, Range, require_pixels
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import one_line

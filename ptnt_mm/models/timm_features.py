@@ -6,8 +6,7 @@ from mmengine.model import BaseModule
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ptnt_mm.models.weights.pretrained import load_pretrained, pretrained_init
-from ptnt_mm.registry import MODELS
+from ptnt_mm.registry import MODELS, WEIGHT_INITIALIZERS
 
 
 @MODELS.register_module()
@@ -61,8 +60,9 @@ class TimmFeatures(BaseModule):
         Raises:
             CheckpointError: if no file is given, or it cannot be read or does not fit.
         """
-        if pretrained := pretrained_init(self.init_cfg):
-            load_pretrained(self.network, pretrained['checkpoint'], pretrained.get('prefix'))
+        pretrained = WEIGHT_INITIALIZERS.get('PretrainedTrunk')(self.init_cfg)
+        if pretrained.init:
+            pretrained(self.network)
         elif self.init_cfg:
             super().init_weights()
 

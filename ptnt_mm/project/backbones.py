@@ -11,18 +11,18 @@ import torch
 from mmengine.config import Config
 from mmengine.registry import DefaultScope
 
-from ptnt_mm.checkpoints.read import cached_file, is_reachable
-from ptnt_mm.engine.build import build_model
-from ptnt_mm.models.weights.published import (
+from ptnt_mm.config.build import build_model
+from ptnt_mm.config.zoo import config_root
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import unknown_name
+from ptnt_mm.weights.published import (
     INSTALLED,
     default_cfg,
     is_installed,
     locate,
     no_such_weights,
 )
-from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import unknown_name
-from ptnt_mm.zoo import config_root
+from ptnt_mm.weights.reader.read import cached_file, is_reachable
 
 # Learning rates from pretrained weights and from random initialisation.
 _LR_PRETRAINED, _LR_RANDOM = 1e-4, 1e-3

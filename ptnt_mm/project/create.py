@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ptnt_mm.engine.config import PROJECT_CONFIG, read_config
+from ptnt_mm.config.read import PROJECT_CONFIG, read_config
+from ptnt_mm.config.zoo import copy_bases
 from ptnt_mm.labels.model import TASKS, Labels
 from ptnt_mm.labels.recognise import Recognised, read_labels, recognise, summary, without_labels
 from ptnt_mm.labels.tree import Tree
@@ -33,7 +34,6 @@ from ptnt_mm.utils.atomic_files import folder_written_atomically, write_atomical
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.progress import waiting
 from ptnt_mm.utils.text import counted, printable
-from ptnt_mm.zoo import copy_bases
 
 PROBLEMS = 'problems.txt'
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from mmengine.config import Config, ConfigDict
 
+from ptnt_mm.config.zoo import config_from_file, config_root
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import unknown_name
-from ptnt_mm.zoo import config_from_file, config_root
 
 Place = tuple[str | int, ...]
 """Where a setting is: keys of dicts and indices of lists."""

@@ -20,7 +20,7 @@ from mmengine.optim import OPTIMIZERS
 from mmengine.registry import DATASETS, DefaultScope
 from torch import Tensor, nn
 
-from ptnt_mm.engine.build import build_model
+from ptnt_mm.config.build import build_model
 
 _SAMPLES = 4  # training images, evenly spread over the data set; the largest is used
 

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ptnt_mm.config.settings import flat_settings
 from ptnt_mm.drawing.charts import bar_chart, choice_chart, line_colours, training_chart
 from ptnt_mm.engine.load_in_range import stated_range
-from ptnt_mm.engine.settings import flat_settings
 from ptnt_mm.report.detection_errors import ERRORS
 from ptnt_mm.report.gallery import collect_gallery
 from ptnt_mm.report.tables import (

@@ -11,8 +11,8 @@ import numpy as np
 from mmengine.config import Config
 from sklearn.metrics import confusion_matrix
 
+from ptnt_mm.config.data_files import data_sets
 from ptnt_mm.drawing.pictures import outline
-from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.report.coco_scores import CocoScores, read_annotations, score_results
 from ptnt_mm.report.detection_errors import (
     FOREGROUND,

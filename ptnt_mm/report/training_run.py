@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mmengine.config import Config
 
-from ptnt_mm.engine.config import read_config
-from ptnt_mm.engine.data_files import evaluators, expected_files
-from ptnt_mm.engine.hosts import HOSTS, import_host, scope_of
+from ptnt_mm.config.data_files import evaluators, expected_files
+from ptnt_mm.config.hosts import HOSTS, import_host, scope_of
+from ptnt_mm.config.read import read_config
+from ptnt_mm.config.settings import kind_of
 from ptnt_mm.engine.run_checkpoints import best_checkpoint
-from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.scalar_logs import TrainingLog, metrics_of, read_training_log, scalar_files
 from ptnt_mm.utils.text import counted, format_bytes

@@ -9,19 +9,19 @@ from mmengine.config import Config
 from mmengine.device import get_device
 from torch import Tensor, nn
 
-from ptnt_mm.checkpoints.refusal import CheckpointError
-from ptnt_mm.engine.build import build_model
-from ptnt_mm.engine.build_errors import explained_building
-from ptnt_mm.engine.hosts import HOSTS, scope_of
+from ptnt_mm.config.build import build_model
+from ptnt_mm.config.hosts import HOSTS, scope_of
+from ptnt_mm.explain.build_errors import explained_building
 from ptnt_mm.inference.load import load_predictor, move
 from ptnt_mm.inference.loading import PixelLoader
 from ptnt_mm.inference.predictor import Image, Predictor
 from ptnt_mm.models.backbone import find_trunk
-from ptnt_mm.models.weights.pretrained import load_pretrained, pretrained_init
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.quiet_logs import logging_disabled
 from ptnt_mm.visualize.predictions import Prediction, predict
 from ptnt_mm.visualize.recording import Recording, record
+from ptnt_mm.weights.pretrained import load_pretrained, pretrained_init
+from ptnt_mm.weights.reader.refusal import CheckpointError
 
 
 class Network(NamedTuple):

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from mmengine.config import Config, ConfigDict
 
-from ptnt_mm.engine.config import read_config
-from ptnt_mm.engine.data_files import data_sets, evaluators
-from ptnt_mm.engine.settings import dicts_within, kind_of
+from ptnt_mm.config.data_files import data_sets, evaluators
+from ptnt_mm.config.read import read_config
+from ptnt_mm.config.settings import dicts_within, kind_of
 
 CLASSES = ('ball', 'coin', 'crate', 'cup')
 SPLITS = ('train', 'val', 'test')

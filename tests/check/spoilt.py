@@ -14,7 +14,7 @@ from PIL import Image
 
 from ptnt_mm.check.inspection import Inspection
 from ptnt_mm.check.trial.failed_steps import NOT_COMPLETED
-from ptnt_mm.engine.config import apply_options, read_config
+from ptnt_mm.config.read import apply_options, read_config
 from ptnt_mm.utils.findings import Finding, Severity
 
 SPLITS = ('train', 'val', 'test')

@@ -11,7 +11,7 @@ from demo.crops import make_crops
 from ptnt_mm.check.image_labels import count_labels
 from ptnt_mm.check.normalisation import check_normalisation
 from ptnt_mm.check.weights import describe_start
-from ptnt_mm.engine.hosts import import_host
+from ptnt_mm.config.hosts import import_host
 from ptnt_mm.utils.findings import Severity
 
 from .spoilt import SPLITS, Demo, assert_one_names, counted, own, settings

@@ -6,7 +6,7 @@ import pytest
 
 from ptnt_mm.check import object_masks
 from ptnt_mm.check.coco_annotations import load_annotations
-from ptnt_mm.engine.hosts import import_host
+from ptnt_mm.config.hosts import import_host
 from ptnt_mm.utils.findings import Severity
 
 from .spoilt import SPLITS, Demo, counted

@@ -10,8 +10,8 @@ from mmengine.config import Config, ConfigDict
 
 from ptnt_mm.check.before_testing import check_before_testing
 from ptnt_mm.check.inspection import check
+from ptnt_mm.config.hosts import import_host
 from ptnt_mm.demo.dataset import DemoSpec, make_demo_data
-from ptnt_mm.engine.hosts import import_host
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity
 

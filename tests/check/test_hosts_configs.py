@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ptnt_mm.check.normalisation import check_normalisation
-from ptnt_mm.engine.config import read_config
+from ptnt_mm.config.read import read_config
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding
 

@@ -12,7 +12,7 @@ from mmengine.registry import DATASETS, DefaultScope
 from mmseg.datasets import BaseSegDataset
 from PIL import Image
 
-from ptnt_mm.engine.hosts import import_host
+from ptnt_mm.config.hosts import import_host
 from ptnt_mm.utils.findings import Severity
 
 from .spoilt import SPLITS, MaskDemo, counted

@@ -13,7 +13,7 @@ from ptnt_mm.check.heads import check_built_heads, check_classes_of_heads
 from ptnt_mm.check.inspection import check
 from ptnt_mm.check.normalisation import check_normalisation
 from ptnt_mm.check.weights import check_statistics, check_stored_names, check_weights_fit
-from ptnt_mm.engine.starting_weights import use_pretrained
+from ptnt_mm.config.start import use_pretrained
 from ptnt_mm.models import TNT, PyramidTNT
 from ptnt_mm.utils.findings import Severity
 

@@ -10,7 +10,7 @@ from repository import ROOT
 
 from ptnt_mm.check.rule_table import KEYS, RULES
 from ptnt_mm.check.rules import check_rules
-from ptnt_mm.engine.config import apply_options, read_config
+from ptnt_mm.config.read import apply_options, read_config
 from ptnt_mm.utils.findings import Severity
 
 ERROR, WARNING = Severity.ERROR, Severity.WARNING

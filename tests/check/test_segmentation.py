@@ -8,7 +8,7 @@ from ptnt_mm.check.class_names import faults_of_names
 from ptnt_mm.check.heads import check_built_heads
 from ptnt_mm.check.image_lists import list_images
 from ptnt_mm.check.mask_settings import check_crops
-from ptnt_mm.engine.hosts import import_host
+from ptnt_mm.config.hosts import import_host
 from ptnt_mm.labels.class_masks import label_of_each_value
 
 from .spoilt import MaskDemo

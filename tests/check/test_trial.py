@@ -16,7 +16,7 @@ from ptnt_mm.check.trial.failed_steps import NOT_COMPLETED, StepError, at, descr
 from ptnt_mm.check.trial.few_images import shrunk
 from ptnt_mm.check.trial.setup import config_for_trial
 from ptnt_mm.check.trial.training_step import train_once
-from ptnt_mm.engine.build import build_model
+from ptnt_mm.config.build import build_model
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity
 

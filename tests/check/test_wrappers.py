@@ -10,7 +10,7 @@ from mmengine.registry import DATASETS
 from ptnt_mm.check.reading import read_data
 from ptnt_mm.check.trial.few_images import load_few, spread_over
 from ptnt_mm.check.trial.setup import undisturbed
-from ptnt_mm.engine.hosts import import_host
+from ptnt_mm.config.hosts import import_host
 
 from .settings_demo import config_on_demo
 

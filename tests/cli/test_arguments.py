@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from mmengine.config import Config
 
-from ptnt_mm.api import training
 from ptnt_mm.cli import check, configs, infer, test, train
 from ptnt_mm.cli.arguments import Parser
+from ptnt_mm.engine import train as training
 
 Main = Callable[[list[str]], int]
 

@@ -10,10 +10,10 @@ from types import ModuleType
 import pytest
 from repository import ROOT
 
-from ptnt_mm.api import training
 from ptnt_mm.cli import commands, export, train
 from ptnt_mm.cli.commands import COMMANDS, command_line
 from ptnt_mm.cli.configs import GROUPS
+from ptnt_mm.engine import train as training
 from ptnt_mm.engine.training_modes import LOG_BACKENDS
 from ptnt_mm.export.formats import FORMATS
 
@@ -127,8 +127,8 @@ def test_configs_are_listed_in_groups(ptnt, capsys):
 
 
 def test_a_library_that_is_missing_is_one_line(ptnt, monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, 'ptnt_mm.api.training', None)
-    with pytest.raises(SystemExit, match='import of ptnt_mm.api.training .*ptnt doctor shows'):
+    monkeypatch.setitem(sys.modules, 'ptnt_mm.engine.train', None)
+    with pytest.raises(SystemExit, match='import of ptnt_mm.engine.train .*ptnt doctor shows'):
         ptnt('train', 'config.py')
     monkeypatch.setitem(sys.modules, 'ptnt_mm.cli.train', None)
     with pytest.raises(SystemExit, match='Install what this command needs'):

@@ -7,10 +7,10 @@ from unittest.mock import MagicMock
 import numpy as np
 import pytest
 
-from ptnt_mm.api import testing
 from ptnt_mm.cli import test as evaluation
 from ptnt_mm.cli.json_output import json_output, to_json
 from ptnt_mm.engine import runner
+from ptnt_mm.engine import test as testing
 from ptnt_mm.utils.errors import UserError
 
 FIGURES = {'mAP': np.float32(0.5), 'IoU': [float('nan'), float('inf')], 'epoch': 3}

@@ -9,10 +9,10 @@ import torch
 from inference.samples import photograph
 from PIL import Image
 
-from ptnt_mm.api import visualizing
 from ptnt_mm.cli import visualize
 from ptnt_mm.models import PyramidTNT
 from ptnt_mm.visualize import page
+from ptnt_mm.visualize import visualize as visualizing
 from ptnt_mm.visualize.sections import SECTIONS
 
 pytestmark = pytest.mark.slow

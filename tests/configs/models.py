@@ -7,8 +7,8 @@ from mmengine.config import Config, ConfigDict
 from mmengine.registry import MODELS, init_default_scope
 from torch import nn
 
-from ptnt_mm.engine.settings import kind_of
-from ptnt_mm.zoo import _with_bases, config_names, config_path
+from ptnt_mm.config.settings import kind_of
+from ptnt_mm.config.zoo import _with_bases, config_names, config_path
 
 
 def _host(name: str) -> str:

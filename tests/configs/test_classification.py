@@ -16,14 +16,14 @@ import ptnt_mm
 from ptnt_mm import api, complexity
 from ptnt_mm.check.inspection import check_before_training
 from ptnt_mm.check.misspelt_settings import check_spelling
-from ptnt_mm.checkpoints.refusal import CheckpointError
-from ptnt_mm.engine.build import build_runner
-from ptnt_mm.engine.strict_loading import load_strictly
+from ptnt_mm.engine.runner import build_runner
 from ptnt_mm.models import PlainClassifier, PyramidTNTClassifier
 from ptnt_mm.models.cpvt import CPVT_ARCHS
 from ptnt_mm.models.pyramid_tnt import ARCHS
 from ptnt_mm.models.tnt import TNT_ARCHS
-from ptnt_mm.models.weights.pretrained import load_pretrained
+from ptnt_mm.weights.pretrained import load_pretrained
+from ptnt_mm.weights.reader.refusal import CheckpointError
+from ptnt_mm.weights.strict_loading import load_strictly
 
 from .models import HOSTS, PLAIN, SIZES, build, narrow
 

@@ -17,10 +17,10 @@ import ptnt_mm
 from ptnt_mm import complexity, zoo
 from ptnt_mm.check.misspelt_settings import check_spelling
 from ptnt_mm.check.strides import check_strides
-from ptnt_mm.checkpoints.refusal import CheckpointError
-from ptnt_mm.engine.build import build_model
-from ptnt_mm.engine.starting_weights import use_pretrained
+from ptnt_mm.config.build import build_model
+from ptnt_mm.config.start import use_pretrained
 from ptnt_mm.models import PyramidTNTClassifier
+from ptnt_mm.weights.reader.refusal import CheckpointError
 
 from .models import HOSTS, SIZES, build, narrow
 

@@ -10,10 +10,10 @@ from mmengine.config import Config
 from mmengine.optim import build_optim_wrapper
 from torch import nn
 
-from ptnt_mm import zoo
-from ptnt_mm.engine.hosts import HOSTS
+from ptnt_mm.config import zoo
+from ptnt_mm.config.hosts import HOSTS
+from ptnt_mm.config.settings import kind_of
 from ptnt_mm.engine.safeguards import safeguards
-from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.models.cpvt import CPVT_ARCHS
 from ptnt_mm.models.pyramid_tnt import ARCHS
 from ptnt_mm.models.tnt import TNT_ARCHS

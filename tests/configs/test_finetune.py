@@ -7,8 +7,8 @@ from mmengine.config import Config
 from mmengine.optim import build_optim_wrapper
 from pages import ROOT, blocks
 
-from ptnt_mm.engine.build import build_model
-from ptnt_mm.zoo import copy_config
+from ptnt_mm.config.build import build_model
+from ptnt_mm.config.zoo import copy_config
 
 PAGE = [block.text for block in blocks(ROOT / 'docs' / 'finetune.md') if block.is_code]
 

@@ -8,7 +8,7 @@ from mmengine.optim import build_optim_wrapper
 from own_config import on_demo, snippet
 
 import ptnt_mm
-from ptnt_mm.zoo import copy_config
+from ptnt_mm.config.zoo import copy_config
 
 from .models import build
 

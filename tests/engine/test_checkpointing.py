@@ -5,12 +5,11 @@ from pathlib import Path
 import pytest
 import torch
 from mmengine.fileio import get_file_backend
+from toy import evaluated, names, quick, toy_config, toy_iterations, train
 
 from ptnt_mm.engine.hooks.checkpointing import WHOLE_FILES, WholeFileBackend
 from ptnt_mm.engine.run_checkpoints import latest_checkpoint
 from ptnt_mm.utils.errors import UserError
-
-from .toy import evaluated, names, quick, toy_config, toy_iterations, train
 
 pytestmark = pytest.mark.slow
 

@@ -11,10 +11,9 @@ from mmengine.model import BaseModel
 from mmengine.registry import HOOKS, MODELS
 from torch import Tensor
 from torch._dynamo.utils import counters
+from toy import toy_iterations, train
 
 import ptnt_mm  # noqa: F401  registers the backbone and the neck
-
-from .toy import toy_iterations, train
 
 pytestmark = pytest.mark.slow
 

@@ -9,11 +9,10 @@ import torch
 from mmengine.dataset import Compose, DefaultSampler, InfiniteSampler, pseudo_collate
 from torch import Tensor
 from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset, Sampler
+from toy import ToyDataset, ToyNoise
 
 from ptnt_mm.engine.endless_loader import BatchStream, EndlessLoader
 from ptnt_mm.utils.errors import UserError
-
-from .toy import ToyDataset, ToyNoise
 
 pytestmark = pytest.mark.slow
 

@@ -12,16 +12,15 @@ import pytest
 import torch
 from mmengine.runner import Runner
 from torch.utils.data import get_worker_info
+from toy import ToyModel, ToyNoise, quick, toy_config, toy_iterations, train
 
-from ptnt_mm.engine.build import build_runner
 from ptnt_mm.engine.failures import (
     explain_failure,
     failed_test_explained,
     failures_explained,
 )
+from ptnt_mm.engine.runner import build_runner
 from ptnt_mm.utils.errors import UserError
-
-from .toy import ToyModel, ToyNoise, quick, toy_config, toy_iterations, train
 
 
 @pytest.mark.parametrize(

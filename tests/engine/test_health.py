@@ -6,10 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 from mmengine.logging import HistoryBuffer
+from toy import quick, toy_iterations, train
 
 from ptnt_mm.engine.hooks.health import HealthHook
-
-from .toy import quick, toy_iterations, train
 
 
 @pytest.mark.parametrize(('loading', 'warnings'), [(0.6, 1), (0.4, 0)])

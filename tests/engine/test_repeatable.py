@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 import torch
+from toy import ToyModel, same, toy_config, train
 
 from ptnt_mm.engine.hooks.repeatable import _start_worker
 from ptnt_mm.engine.run_checkpoints import latest_checkpoint
-
-from .toy import ToyModel, same, toy_config, train
 
 pytestmark = pytest.mark.slow
 

@@ -6,16 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from detector_runs import changed, make_runner
 from mmengine.config import Config
 from mmengine.hooks import Hook
 from mmengine.logging import HistoryBuffer
 from mmengine.registry import HOOKS
+from toy import evaluated, log_of, quick, toy_config, toy_iterations, train
 
-from ptnt_mm.checkpoints.read import read_checkpoint
 from ptnt_mm.utils.errors import UserError
-
-from .detector_runs import changed, make_runner
-from .toy import evaluated, log_of, quick, toy_config, toy_iterations, train
+from ptnt_mm.weights.reader.read import read_checkpoint
 
 pytestmark = pytest.mark.slow
 

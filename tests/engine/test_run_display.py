@@ -16,14 +16,13 @@ from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 from rich.console import Console
 from rich.progress import Progress
+from toy import evaluated, quick, toy_config, toy_iterations
 
-from ptnt_mm.engine.build import build_runner
 from ptnt_mm.engine.class_scores import ClassScores
 from ptnt_mm.engine.run_display import best_scores, display_of
+from ptnt_mm.engine.runner import build_runner
 from ptnt_mm.utils.metrics import main_metrics, metric_names, metric_text
 from ptnt_mm.utils.text import duration
-
-from .toy import evaluated, quick, toy_config, toy_iterations
 
 
 class Terminal(io.StringIO):

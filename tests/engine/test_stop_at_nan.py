@@ -16,12 +16,11 @@ from mmengine.optim.scheduler.param_scheduler import _ParamScheduler
 from mmengine.registry import HOOKS, MODELS, PARAM_SCHEDULERS
 from torch import Tensor
 from torch.optim import AdamW
+from toy import ToyModel, evaluated, names, quick, toy_config, toy_iterations, train
 
 from ptnt_mm.engine.hooks.stop_at_nan import StopAtNaNHook
 from ptnt_mm.engine.run_checkpoints import latest_checkpoint
 from ptnt_mm.utils.errors import UserError
-
-from .toy import ToyModel, evaluated, names, quick, toy_config, toy_iterations, train
 
 pytestmark = pytest.mark.slow
 

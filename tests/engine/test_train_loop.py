@@ -8,10 +8,9 @@ import torch
 from mmengine.config import Config
 from mmengine.runner import ValLoop
 from torch import Tensor
+from toy import ToyModel, evaluated, log_of, names, same, toy_iterations, train
 
 from ptnt_mm.engine.run_checkpoints import latest_checkpoint
-
-from .toy import ToyModel, evaluated, log_of, names, same, toy_iterations, train
 
 pytestmark = pytest.mark.slow
 

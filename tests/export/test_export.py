@@ -16,17 +16,17 @@ from PIL import Image
 from repository import ROOT
 
 import ptnt_mm
-from ptnt_mm.api import exporting
-from ptnt_mm.api.exporting import export
 from ptnt_mm.cli.export import main
 from ptnt_mm.cli.infer import main as infer
 from ptnt_mm.deploy import Deployed
 from ptnt_mm.deploy.export_info import read_export_info
 from ptnt_mm.deploy.pixels import prepared
 from ptnt_mm.deploy.runtimes import load_runtime
+from ptnt_mm.export import export as exporting
 from ptnt_mm.export import options
 from ptnt_mm.export.comparison import compare
 from ptnt_mm.export.evaluation import DeployedModel
+from ptnt_mm.export.export import export
 from ptnt_mm.export.formats import OLDEST_TORCH, take_graph, to_onnx, write_program
 from ptnt_mm.export.loading import load_end_to_end
 from ptnt_mm.export.supported_models import build_network

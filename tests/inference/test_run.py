@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ptnt_mm.api import inferring
 from ptnt_mm.cli import infer as infer_command
 from ptnt_mm.data.image_files import read_image
+from ptnt_mm.inference import infer as inferring
 from ptnt_mm.inference.loading import LoadedImage, PixelLoader
 from ptnt_mm.inference.video import open_video
 

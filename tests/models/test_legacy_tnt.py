@@ -5,10 +5,10 @@ import torch
 from mmengine.runner import save_checkpoint
 from torch import Tensor, nn
 
-from ptnt_mm.checkpoints.refusal import CheckpointError
 from ptnt_mm.models import TNT, LegacyTNT
-from ptnt_mm.models.weights.checkpoint_files import describe_checkpoint
-from ptnt_mm.models.weights.pretrained import load_pretrained
+from ptnt_mm.weights.files import describe_checkpoint
+from ptnt_mm.weights.pretrained import load_pretrained
+from ptnt_mm.weights.reader.refusal import CheckpointError
 
 from . import golden
 from .make_tnt_golden import ARCH

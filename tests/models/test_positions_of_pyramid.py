@@ -7,7 +7,7 @@ import torch
 
 from ptnt_mm.models import PyramidTNT
 from ptnt_mm.models.positions import SinusoidalPosition
-from ptnt_mm.models.weights.pretrained import load_pretrained
+from ptnt_mm.weights.pretrained import load_pretrained
 
 from . import golden
 

@@ -10,11 +10,11 @@ from mmengine.config import Config
 from torch import nn
 
 from ptnt_mm.check.weights import check_weights_fit
-from ptnt_mm.checkpoints.refusal import CheckpointError
 from ptnt_mm.models import TimmFeatures
-from ptnt_mm.models.weights import published
-from ptnt_mm.models.weights.published import INSTALLED, is_installed, locate
 from ptnt_mm.utils.findings import Severity
+from ptnt_mm.weights import published
+from ptnt_mm.weights.published import INSTALLED, is_installed, locate
+from ptnt_mm.weights.reader.refusal import CheckpointError
 
 NAME = 'efficientnet_lite0'
 START = dict(type='Pretrained', checkpoint=NAME)

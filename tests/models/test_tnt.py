@@ -8,12 +8,12 @@ import torch
 from mmengine.registry import MODELS
 from torch import nn
 
-from ptnt_mm.checkpoints.refusal import CheckpointError
 from ptnt_mm.models import TNT
 from ptnt_mm.models.positions import resize_grid
 from ptnt_mm.models.tnt import TNT_ARCHS
-from ptnt_mm.models.weights.identity import looks_like
-from ptnt_mm.models.weights.pretrained import load_pretrained
+from ptnt_mm.weights.identity import looks_like
+from ptnt_mm.weights.pretrained import load_pretrained
+from ptnt_mm.weights.reader.refusal import CheckpointError
 
 from . import golden
 from .make_tnt_golden import ARCH, NAME, SIZES, features, timms

@@ -11,7 +11,7 @@ from PIL import Image
 
 from ptnt_mm.check.inspection import check
 from ptnt_mm.cli import new
-from ptnt_mm.engine.config import read_config
+from ptnt_mm.config.read import read_config
 from ptnt_mm.engine.run_checkpoints import checkpoint_to_use
 from ptnt_mm.engine.work_dir import work_dir_of
 from ptnt_mm.project.create import PROBLEMS, create_project

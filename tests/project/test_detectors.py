@@ -10,8 +10,8 @@ from repository import ROOT
 
 from ptnt_mm.check.inspection import check
 from ptnt_mm.cli.new import new_parser
-from ptnt_mm.engine.build import build_model
-from ptnt_mm.engine.config import read_config
+from ptnt_mm.config.build import build_model
+from ptnt_mm.config.read import read_config
 from ptnt_mm.project.backbones import find_backbone
 from ptnt_mm.project.create import copy_fragments, create_project
 from ptnt_mm.project.detectors import find_detector, task_of

@@ -8,7 +8,7 @@ import tifffile
 from PIL import Image
 
 from ptnt_mm.check.inspection import check
-from ptnt_mm.engine.config import read_config
+from ptnt_mm.config.read import read_config
 from ptnt_mm.engine.load_in_range import stated_range
 from ptnt_mm.project.create import PROBLEMS, create_project
 from ptnt_mm.utils.errors import UserError

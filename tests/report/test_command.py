@@ -10,8 +10,8 @@ import pytest
 from mmengine.config import Config
 from repository import contents
 
-from ptnt_mm.api import reporting
 from ptnt_mm.cli.report import main
+from ptnt_mm.report import report as reporting
 
 from .made_runs import age, make_detector, make_segmenter, results
 from .test_training_run import save_checkpoint

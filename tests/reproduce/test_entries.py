@@ -3,7 +3,7 @@
 import pytest
 
 import ptnt_mm
-from ptnt_mm import zoo
+from ptnt_mm.config import zoo
 from ptnt_mm.models.pyramid_tnt import ARCHS
 from ptnt_mm.utils.errors import UserError
 from reproduction.entries import find_entries, list_entries

@@ -9,8 +9,8 @@ from logs import evaluation, write_log
 from mmengine.optim import build_optim_wrapper
 from repository import ROOT, environment
 
-from ptnt_mm.engine.build import build_model
-from ptnt_mm.engine.config import read_config
+from ptnt_mm.config.build import build_model
+from ptnt_mm.config.read import read_config
 
 from .workplace import CONFIG, load_tool
 

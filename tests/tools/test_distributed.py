@@ -12,7 +12,7 @@ import torch
 from forked import Forked
 from soak import SMALL, SMALL_MAPS
 
-from ptnt_mm.checkpoints.read import read_checkpoint
+from ptnt_mm.weights.reader.read import read_checkpoint
 
 from .workplace import ROOT, Workplace
 

@@ -3,8 +3,8 @@
 import pytest
 from soak import SMALL, SMALL_MAPS
 
-from ptnt_mm.checkpoints.read import read_checkpoint
-from ptnt_mm.models.weights.pretrained import check_finite
+from ptnt_mm.weights.pretrained import check_finite
+from ptnt_mm.weights.reader.read import read_checkpoint
 
 from .workplace import ROOT
 

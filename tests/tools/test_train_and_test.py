@@ -9,8 +9,8 @@ import pytest
 import torch
 from repository import contents
 
-from ptnt_mm.checkpoints.read import read_checkpoint
 from ptnt_mm.models import PyramidTNT
+from ptnt_mm.weights.reader.read import read_checkpoint
 
 from .workplace import CONFIG, Training, Workplace, figures, options, train_lines
 

@@ -11,13 +11,13 @@ from inference.samples import CLASSES, NAME, SEGMENTER, photograph, save, write_
 
 import ptnt_mm
 from ptnt_mm.api import visualize
-from ptnt_mm.checkpoints.refusal import CheckpointError
+from ptnt_mm.config.build import build_model
 from ptnt_mm.data.image_files import encode_image
-from ptnt_mm.engine.build import build_model
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.visualize import page
 from ptnt_mm.visualize.network import Network, load_network
 from ptnt_mm.visualize.sections import SECTIONS
+from ptnt_mm.weights.reader.refusal import CheckpointError
 
 IMAGE = photograph(96, 128)[..., ::-1]
 SCRIPT = '<script>alert(1)</script><img src=x onerror=alert(2)>'

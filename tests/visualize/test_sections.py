@@ -9,8 +9,8 @@ from configs.models import narrow
 from inference.samples import NAME, SEGMENTER, photograph
 
 import ptnt_mm
-from ptnt_mm.engine.build import build_model
-from ptnt_mm.engine.config import read_config
+from ptnt_mm.config.build import build_model
+from ptnt_mm.config.read import read_config
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.visualize import sections
 from ptnt_mm.visualize.network import load_network

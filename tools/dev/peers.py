@@ -28,12 +28,12 @@ import torch
 
 from benchmark.machine import describe_machine
 from ptnt_mm.cli.arguments import Parser, not_negative
-from ptnt_mm.engine.config import read_config
+from ptnt_mm.config.read import read_config
 from ptnt_mm.labels.coco import CocoFile, read_coco, read_json
-from ptnt_mm.models.weights.pretrained import pretrained_init
 from ptnt_mm.report.coco_scores import read_annotations, score_results
 from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.weights.pretrained import pretrained_init
 from results import DOCS, check_name, describe_run, peers, write_page, write_run
 
 YOLO = 'yolo11n'

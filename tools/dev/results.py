@@ -18,7 +18,7 @@ from statistics import mean
 from typing import Any
 
 from ptnt_mm.cli.arguments import Parser
-from ptnt_mm.engine.build import build_model
+from ptnt_mm.config.build import build_model
 from ptnt_mm.report.training_run import read_run
 from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.errors import UserError

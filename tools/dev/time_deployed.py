@@ -22,9 +22,9 @@ import torch
 from torch import nn
 
 from benchmark.timing import interleave
+from ptnt_mm.config.build import build_model
+from ptnt_mm.config.read import read_config
 from ptnt_mm.deploy.runtimes import load_runtime
-from ptnt_mm.engine.build import build_model
-from ptnt_mm.engine.config import read_config
 from ptnt_mm.export.end_to_end import EndToEndModel
 from ptnt_mm.export.evaluation import pattern
 from ptnt_mm.export.formats import take_graph, to_onnx

@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ptnt_mm.config.zoo import config_names
 from ptnt_mm.models.pyramid_tnt import ARCHS
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import unknown_name
-from ptnt_mm.zoo import config_names
 
 Figures = Mapping[str, float]
 """Results in percent by the names of their metrics; unknown ones are omitted."""

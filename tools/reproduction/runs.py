@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from ptnt_mm.checkpoints.read import read_checkpoint
-from ptnt_mm.models.weights.published import PUBLISHED
+from ptnt_mm.config.zoo import get_config
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.zoo import get_config
+from ptnt_mm.weights.published import PUBLISHED
+from ptnt_mm.weights.reader.read import read_checkpoint
 from reproduction.entries import Entry
 
 

@@ -16,10 +16,10 @@ from ptnt_mm.check.trial.failed_steps import StepError, at, describe, failing_cl
 from ptnt_mm.check.trial.few_images import collate_of, load_few, shrunk
 from ptnt_mm.check.trial.one_image_metrics import left_out, measure_one_image
 from ptnt_mm.check.trial.setup import sides, undisturbed
-from ptnt_mm.engine.constructors import arguments_of, classes_named
-from ptnt_mm.engine.data_files import data_sets
-from ptnt_mm.engine.hosts import scope_of
-from ptnt_mm.engine.settings import dicts_within, kind_of
+from ptnt_mm.config.data_files import data_sets
+from ptnt_mm.config.hosts import scope_of
+from ptnt_mm.config.settings import dicts_within, kind_of
+from ptnt_mm.explain.registered import arguments_of, classes_named
 from ptnt_mm.utils.findings import Finding, error, note, ok
 
 _META_KEYS = ('img_id', 'img_path', 'ori_shape', 'img_shape', 'pad_shape', 'scale_factor', 'flip',

@@ -9,10 +9,10 @@ from mmengine.dataset import Compose
 from mmengine.evaluator import BaseMetric
 from torch import nn
 
-from ptnt_mm.engine.build_errors import explain_refusal
-from ptnt_mm.engine.settings import dicts_within, kind_of
+from ptnt_mm.config.settings import dicts_within, kind_of
+from ptnt_mm.explain.build_errors import explain_refusal
+from ptnt_mm.explain.frames import place_in_own_code
 from ptnt_mm.utils.console import show_traceback
-from ptnt_mm.utils.own_code import place_in_own_code
 from ptnt_mm.utils.text import one_line
 
 NOT_COMPLETED = 'this check could not be completed'

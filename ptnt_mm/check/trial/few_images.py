@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn.functional import interpolate
 
 from ptnt_mm.check.data_sets import Data, identity
-from ptnt_mm.engine.data_files import data_sets
+from ptnt_mm.config.data_files import data_sets
 
 SIDE = 256  # pixels that a side keeps, plus its remainder
 _STEP = 64  # models that restrict sizes require multiples of a divisor of this

@@ -6,7 +6,7 @@ from mmengine.config import Config
 from mmengine.hooks import CheckpointHook
 
 from ptnt_mm.check.schedule import schedulers_of
-from ptnt_mm.engine.settings import kind_of
+from ptnt_mm.config.settings import kind_of
 from ptnt_mm.utils.findings import Finding, error, warning
 from ptnt_mm.utils.text import first_few, suggest
 

@@ -14,8 +14,8 @@ from torch import Tensor
 
 from ptnt_mm.check.coco_annotations import DetectionData, index
 from ptnt_mm.check.data_sets import Data
-from ptnt_mm.engine.data_files import evaluators, local_path, separate_evaluator
-from ptnt_mm.engine.settings import kind_of
+from ptnt_mm.config.data_files import evaluators, local_path, separate_evaluator
+from ptnt_mm.config.settings import kind_of
 
 # They write files, download something, or need more than one image.
 _NOT_TRIED = (

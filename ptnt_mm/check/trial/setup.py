@@ -16,8 +16,8 @@ from torch import nn
 
 from ptnt_mm.check.data_sets import Data
 from ptnt_mm.check.trial.few_images import SIDE
-from ptnt_mm.engine.hosts import HOSTS, scope_of
-from ptnt_mm.engine.settings import dicts_within, kind_of
+from ptnt_mm.config.hosts import HOSTS, scope_of
+from ptnt_mm.config.settings import dicts_within, kind_of
 from ptnt_mm.utils.numbers import is_number
 from ptnt_mm.utils.quiet_logs import logging_disabled
 

@@ -14,7 +14,7 @@ from ptnt_mm.check.data_sets import Data
 from ptnt_mm.check.trial.failed_steps import StepError, at, describe
 from ptnt_mm.check.trial.few_images import collate_of, load_few, shrunk, spread_over
 from ptnt_mm.check.trial.setup import WHOLE, sides, undisturbed
-from ptnt_mm.engine.settings import kind_of
+from ptnt_mm.config.settings import kind_of
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.findings import Finding, error, note, ok
 

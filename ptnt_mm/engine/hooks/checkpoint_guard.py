@@ -7,10 +7,10 @@ from mmengine.model import BaseTTAModel, is_model_wrapper
 from mmengine.optim import OptimWrapper
 from mmengine.runner import BaseLoop
 
-from ptnt_mm.engine.class_names import compare_class_names
-from ptnt_mm.engine.safe_loading import without_config
-from ptnt_mm.engine.strict_loading import require_all_weights, require_backbone
+from ptnt_mm.config.class_names import compare_class_names
 from ptnt_mm.registry import HOOKS
+from ptnt_mm.weights.safe_loading import without_config
+from ptnt_mm.weights.strict_loading import require_all_weights, require_backbone
 
 
 @HOOKS.register_module()

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from mmengine.hooks import Hook
 
+from ptnt_mm.config.class_names import count_classes, find_classes
 from ptnt_mm.data.image_files import encode_image
 from ptnt_mm.drawing.class_drawings import paint_map, predicts_several, write_labels
-from ptnt_mm.engine.class_names import count_classes, find_classes
 from ptnt_mm.engine.load_in_range import read_picture
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.atomic_files import fitted_name, write_atomically

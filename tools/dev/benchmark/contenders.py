@@ -5,7 +5,7 @@ from functools import partial
 
 from torch import Tensor, nn
 
-from ptnt_mm.engine.hosts import import_host
+from ptnt_mm.config.hosts import import_host
 from ptnt_mm.models import CPVT, TNT, PyramidTNT
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import unknown_name

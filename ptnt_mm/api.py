@@ -1,0 +1,32 @@
+"""The commands as functions: ``ptnt_mm.api.train`` does the same as ``ptnt train``.
+
+A function's module is imported on first access, because a report needs other libraries than
+training.
+"""
+
+from importlib import import_module
+from typing import Any
+
+_MODULES = {
+    'check': 'ptnt_mm.check.inspection',
+    'create_project': 'ptnt_mm.project.create',
+    'export': 'ptnt_mm.export.export',
+    'infer': 'ptnt_mm.inference.infer',
+    'read_config': 'ptnt_mm.config.read',
+    'report': 'ptnt_mm.report.report',
+    'test': 'ptnt_mm.engine.test',
+    'train': 'ptnt_mm.engine.train',
+    'visualize': 'ptnt_mm.visualize.visualize',
+}
+
+__all__ = sorted(_MODULES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+    return getattr(import_module(_MODULES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

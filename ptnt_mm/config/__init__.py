@@ -1,0 +1,1 @@
+"""What a config says: reads it, and runs nothing but the constructor of its model."""

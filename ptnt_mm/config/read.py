@@ -1,0 +1,139 @@
+"""Read a config, with errors that a user can act on."""
+
+import inspect
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+
+from mmengine.config import Config, DictAction
+from mmengine.runner import Runner
+
+from ptnt_mm.config.hosts import how_to_install
+from ptnt_mm.config.zoo import config_from_file, config_names, config_path
+from ptnt_mm.explain.frames import place_in_own_code
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import first_few, one_line, suggest, unknown_name
+
+# Top-level keys of a config that MMEngine and the hosts read, besides the runner's arguments.
+_TOP_LEVEL = {
+    'activation_checkpointing',
+    'compile',
+    'custom_imports',
+    'efficient_conv_bn_eval',
+    'find_unused_parameters',
+    'model_wrapper_cfg',
+    'runner_type',
+    'sync_bn',
+    'tta_model',
+    'tta_pipeline',
+}
+PROJECT_CONFIG = 'config.py'
+"""Name of the config in the folder of a project."""
+
+READ_KEYS = (set(inspect.signature(Runner).parameters) | _TOP_LEVEL) - {'cfg'}
+
+
+def read_config(path: Path | str, options: dict | None = None) -> Config:
+    """Read a config file, a project's or one of this package's by name; apply ``--cfg-options``.
+
+    Returns:
+        The complete config, with its bases.
+
+    Raises:
+        UserError: if there is no such file, if it cannot be executed, if it needs a package that
+            is not installed, or if nothing reads an option's first key.
+    """
+    file = _find_config(str(path))
+    try:
+        config = config_from_file(file)
+    except Exception as error:  # a config is a program: it may raise anything
+        raise UserError(f'{file} cannot be read: {_explain(error)}') from error
+    apply_options(config, options or {})
+    return config
+
+
+def parse_options(words: Sequence[str]) -> dict:
+    """Read the words of ``--cfg-options``, such as 'train_cfg.max_epochs=3', as MMEngine does.
+
+    Raises:
+        UserError: if a word is not KEY=VALUE, or a list has no end.
+    """
+    namespace = SimpleNamespace()
+    try:
+        DictAction(['--cfg-options'], 'options')(None, namespace, words)
+    except (AssertionError, IndexError, ValueError) as error:
+        raise UserError(
+            f'--cfg-options {" ".join(words)}: expected KEY=VALUE ..., with a number, a word, or a '
+            f"quoted list such as '[1,2]' ({error})"
+        ) from error
+    return namespace.options
+
+
+def apply_options(config: Config, options: dict) -> None:
+    """Merge ``--cfg-options``, dotted keys and values, into a config.
+
+    Raises:
+        UserError: if nothing reads the first part of a key, or if a path leads through a value
+            without keys.
+    """
+    for key in options:
+        first = key.partition('.')[0]
+        if first in READ_KEYS:
+            continue
+        if first in config:
+            raise UserError(
+                f'--cfg-options {key}: {first} was used while the file was read, and changing it '
+                'now would have no effect: set the keys it was used for, such as '
+                'train_cfg.max_epochs or train_dataloader.dataset.data_root'
+            )
+        raise UserError(f'--cfg-options {key}: {unknown_name("key", first, sorted(READ_KEYS))}')
+    try:
+        config.merge_from_dict(options)
+    except (AssertionError, AttributeError, KeyError, TypeError) as error:
+        raise UserError(f'--cfg-options {" ".join(options)}: {error}') from error
+
+
+def require_keys(config: Config, keys: Iterable[str]) -> None:
+    """Raise a UserError if a key that a command needs is missing from a config, or None.
+
+    Also if it is not a config, but the path of one.
+    """
+    if not isinstance(config, Config):
+        raise UserError(f'{config!r} is not a config: read its file with ptnt_mm.api.read_config')
+    missing = [key for key in keys if config.get(key) is None]
+    if missing:
+        name = config.filename or 'the config'
+        raise UserError(f'{name} lacks {", ".join(missing)}: use a complete config')
+
+
+def _explain(error: BaseException) -> str:
+    """Explain in one line why a config cannot be executed, and what to install."""
+    if isinstance(error, ImportError) and error.__cause__:
+        # For custom_imports, MMEngine raises twice more, with sys.path in place of the reason.
+        error = error.__cause__.__context__ or error
+    explained = f'{one_line(error, named=True)}{place_in_own_code(error)}'
+    if isinstance(error, SyntaxError) and Path(error.filename or '').is_file():
+        # Its own words name only the last part of the path.
+        explained = f'SyntaxError: {error.msg} ({error.filename}, line {error.lineno})'
+    if isinstance(error, ModuleNotFoundError):
+        explained += f'. {how_to_install(error)}; a module of your own must be on PYTHONPATH'
+    return explained
+
+
+def _find_config(path: str) -> Path:
+    if Path(path).is_file():
+        return Path(path)
+    if Path(path, PROJECT_CONFIG).is_file():
+        return Path(path, PROJECT_CONFIG)
+    if Path(path).is_dir():
+        configs = first_few(map(str, sorted(Path(path).glob('*.py'))))
+        raise UserError(
+            f'{path} is neither a config nor a folder that ptnt new made: pass a config file, '
+            f'such as {configs or "those that ptnt configs copy writes"}'
+        )
+    if path in config_names():
+        return config_path(path)
+    near = suggest(Path(path).stem, config_names())
+    raise UserError(
+        f'there is no config file {path}: {near or "ptnt configs list prints the names"}'
+    )

@@ -1,0 +1,100 @@
+"""Decide where a run starts from: a pretrained backbone, a whole model, or a checkpoint."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mmengine.config import Config, ConfigDict
+
+from ptnt_mm.config.settings import flat_settings
+from ptnt_mm.config.start import check_start, freeze_batch_norm, use_pretrained
+from ptnt_mm.config.stored import stored_config
+from ptnt_mm.engine.run_checkpoints import read_latest_checkpoint, read_resumable
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.weights.safe_loading import without_config
+
+
+@dataclass(frozen=True)
+class Start:
+    """The start of a run.
+
+    Attributes:
+        weights: The file or address of weights, or of the checkpoint to continue from; None for
+            random initialisation.
+        checkpoint: The loaded content of the checkpoint to continue from; None without one.
+        stored: The settings of the run that wrote it; empty if unknown.
+    """
+
+    weights: str | None
+    checkpoint: dict | None = None
+    stored: ConfigDict = field(default_factory=ConfigDict)
+
+
+def choose_start(
+    config: Config,
+    work_dir: Path,
+    pretrained: str | None = None,
+    resume: str | None = None,
+    seed: int | None = None,
+) -> Start:
+    """Write the start of a run into its config.
+
+    Args:
+        config: Changed in place.
+        work_dir: Where ``resume='auto'`` searches.
+        pretrained: A backbone's weights. A resumed run no longer needs them, but its command may
+            be repeated with them.
+        resume: A checkpoint to continue from, or 'auto' for the newest in the work dir. If there is
+            none yet, the run starts from the beginning.
+        seed: Seed of every random choice; None for the config's, or that of the resumed run.
+
+    Raises:
+        UserError: if a file is missing or cannot be read, or if arguments contradict each other.
+    """
+    if seed is not None:
+        config.randomness = dict(config.get('randomness') or {}, seed=seed)
+    checkpoint, stored = None, ConfigDict()
+    if resume is not None:
+        if resume == 'auto':
+            file, content = read_latest_checkpoint(work_dir)
+        else:
+            file, content = resume, read_resumable(resume)
+        config.resume = content is not None
+        if content is not None:
+            checkpoint, stored = _use_resume(config, str(file), content)
+        goes_on_with = (config.get('randomness') or {}).get('seed')
+        if seed not in (None, goes_on_with):
+            raise UserError(
+                f'--seed {seed}: the run that --resume continues has seed {goes_on_with}: '
+                'omit --seed'
+            )
+    if pretrained is not None and not config.get('resume'):
+        if config.get('load_from'):
+            raise UserError(
+                f'--pretrained {pretrained}: the whole model starts from {config.load_from}, which '
+                'contains the backbone too: use either --pretrained or --load-from (load_from in '
+                'the config), not both'
+            )
+        use_pretrained(config, pretrained)
+    return Start(check_start(config), checkpoint, stored)
+
+
+def _use_resume(config: Config, file: str, content: dict) -> tuple[dict, ConfigDict]:
+    """Continue from a checkpoint, which contains all weights: no pretrained file is needed.
+
+    The seed is kept too, even if the config has a different one: MMEngine would use it for
+    everything except the order of the images. Returns the content without the stored config, and
+    the stored settings.
+    """
+    config.load_from = file
+    stored = stored_config(content['meta'].get('cfg', ''))
+    seed = content['meta'].get('seed')
+    if isinstance(seed, int):
+        config.randomness = dict(config.get('randomness') or {}, seed=seed)
+    backbone = config.model.get('backbone')
+    if backbone is not None:
+        backbone.init_cfg = None
+        began_frozen = flat_settings(stored).get('model.backbone.norm_eval') == 'True'
+        if began_frozen:
+            # The run was started with --pretrained.
+            freeze_batch_norm(backbone)
+    return without_config(content), stored

@@ -1,0 +1,103 @@
+"""Evaluate a checkpoint of a detector, a segmenter or a classifier, for ``ptnt test``."""
+
+import copy
+from pathlib import Path
+
+from mmengine.config import Config, ConfigDict
+from mmengine.runner import Runner
+
+from ptnt_mm.check.before_testing import check_before_testing
+from ptnt_mm.check.trial.evaluation_step import with_tta_pipeline
+from ptnt_mm.config.data_files import check_data_files
+from ptnt_mm.config.read import require_keys
+from ptnt_mm.engine.evaluation_outputs import add_drawing, add_dump
+from ptnt_mm.engine.failures import failed_test_explained
+from ptnt_mm.engine.launcher import choose_launcher, is_first_process
+from ptnt_mm.engine.run_display import display_of
+from ptnt_mm.engine.runner import build_runner
+from ptnt_mm.engine.work_dir import create_work_dir
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.weights.reader.read import require_checkpoint
+
+
+def test(
+    config: Config,
+    checkpoint: Path | str,
+    work_dir: Path | str | None = None,
+    *,
+    out: Path | str | None = None,
+    show_dir: Path | str | None = None,
+    tta: bool = False,
+    launcher: str = 'none',
+) -> dict[str, float]:
+    """Evaluate a checkpoint as ``ptnt test`` does.
+
+    Args:
+        config: A complete config; it is not changed.
+        checkpoint: A training checkpoint.
+        work_dir: Folder of the log; by default the config's, or ``work_dirs/<config>``.
+        out: The .pkl file for all predictions.
+        show_dir: The folder for pictures of predictions.
+        tta: Average over scales and mirroring.
+        launcher: The launcher of this process: 'none', 'pytorch', 'slurm' or 'mpi'.
+
+    Returns:
+        The metrics by name; empty without any predictions.
+
+    Raises:
+        UserError: for everything that the user can fix.
+    """
+    runner = build_test(config, checkpoint, work_dir, out, show_dir, tta, launcher)
+    return run_test(runner)
+
+
+def build_test(
+    config: Config,
+    checkpoint: Path | str,
+    work_dir: Path | str | None,
+    out: Path | str | None,
+    show_dir: Path | str | None,
+    tta: bool,
+    launcher: str,
+) -> Runner:
+    """Build the runner of :func:`test`, which has the same arguments."""
+    require_keys(config, ('model', 'test_dataloader', 'test_cfg', 'test_evaluator'))
+    config = copy.deepcopy(config)
+    choose_launcher(config, launcher)
+    create_work_dir(config, work_dir)
+    check_data_files(config, ('test',))
+    _use_checkpoint(config, str(checkpoint))
+    if tta:
+        _require_tta(config)
+    warnings = check_before_testing(config, tta) if is_first_process(config) else []
+    if show_dir is not None:
+        add_drawing(config, Path(show_dir).absolute())
+    if out is not None:
+        add_dump(config, Path(out))
+    if tta:
+        config = with_tta_pipeline(config)
+        config.model = ConfigDict(**config.tta_model, module=config.model)
+    runner = build_runner(config)
+    for line in warnings:
+        runner.logger.warning(line)
+    return runner
+
+
+def run_test(runner: Runner) -> dict[str, float]:
+    """Evaluate; return the metrics by name. An error is a UserError with one line."""
+    with failed_test_explained(runner.logger), display_of(runner):
+        return runner.test()
+
+
+def _use_checkpoint(config: Config, checkpoint: str) -> None:
+    require_checkpoint(checkpoint)
+    config.load_from = checkpoint
+    config.resume = False
+    if config.model.get('backbone'):
+        config.model.backbone.init_cfg = None
+
+
+def _require_tta(config: Config) -> None:
+    for key in ('tta_model', 'tta_pipeline'):
+        if key not in config:
+            raise UserError(f'--tta needs {key} in the config: see configs/_base_/tta/')

@@ -1,0 +1,166 @@
+"""Train a detector, a segmenter or a classifier, for ``ptnt train``."""
+
+import copy
+import logging
+import shlex
+import signal
+from contextlib import nullcontext
+from itertools import pairwise
+from pathlib import Path
+
+from mmengine.config import Config
+from mmengine.dist import get_world_size, is_main_process
+from mmengine.runner import Runner
+
+from ptnt_mm.check.inspection import check_before_training
+from ptnt_mm.check.schedule import check_batch, check_learning_rate
+from ptnt_mm.check.weights import describe_start
+from ptnt_mm.config.data_files import check_data_files
+from ptnt_mm.config.read import require_keys
+from ptnt_mm.config.settings import kind_of
+from ptnt_mm.config.stored import changed_settings
+from ptnt_mm.engine import training_modes
+from ptnt_mm.engine.failures import failures_explained
+from ptnt_mm.engine.hooks.remove_earlier_run import RemoveEarlierRunHook
+from ptnt_mm.engine.launcher import choose_launcher, is_first_process, require_same_start
+from ptnt_mm.engine.run_checkpoints import describe_last_checkpoint, require_fresh
+from ptnt_mm.engine.run_display import display_of
+from ptnt_mm.engine.runner import build_runner, how_to_repeat
+from ptnt_mm.engine.start import choose_start
+from ptnt_mm.engine.work_dir import create_work_dir, lock_work_dir
+from ptnt_mm.utils.findings import Severity
+from ptnt_mm.utils.terminal import FOR_THE_FILE
+
+
+def train(
+    config: Config,
+    work_dir: Path | str | None = None,
+    *,
+    pretrained: Path | str | None = None,
+    load_from: Path | str | None = None,
+    resume: Path | str | None = None,
+    overwrite: bool = False,
+    amp: bool = False,
+    auto_scale_lr: bool = False,
+    sync_bn: bool = False,
+    log: str | None = None,
+    seed: int | None = None,
+    deterministic: bool = False,
+    launcher: str = 'none',
+    command: tuple[str, ...] = (),
+) -> Runner:
+    """Train as ``ptnt train`` does: with checks, safeguards and repeatable random numbers.
+
+    Args:
+        config: A complete config; it is not changed.
+        work_dir: Folder of logs and checkpoints; by default the config's, or
+            ``work_dirs/<config>``.
+        pretrained: The backbone's weights; its stem's BatchNorm is then frozen.
+        load_from: The weights of a whole model; heads may differ.
+        resume: A checkpoint to continue from, or 'auto' for the newest in the work dir.
+        overwrite: Whether to delete the output of an earlier run in the work dir.
+        amp: Whether to use mixed precision, on an accelerator.
+        auto_scale_lr: Whether to scale the learning rate with the batch.
+        sync_bn: Whether to compute BatchNorm over the images of all GPUs.
+        log: Where to log losses, metrics and some predictions too: 'tensorboard', 'wandb' or
+            'mlflow'.
+        seed: Seed of every random choice; None for the config's, or a new one each time.
+        deterministic: Whether to use deterministic operations, which are slower on a GPU.
+        launcher: The launcher of this process: 'none', 'pytorch', 'slurm' or 'mpi'.
+        command: The command line, for the log.
+
+    Returns:
+        MMEngine's runner, whose ``model`` is trained.
+
+    Raises:
+        UserError: for everything that the user can fix, before work is lost.
+        KeyboardInterrupt: for Ctrl-C, with what is kept and how to continue.
+        SystemExit: instead of it in all processes but the first, which reports for all of them.
+    """
+    require_keys(config, ('model', 'train_dataloader', 'train_cfg', 'optim_wrapper'))
+    pretrained, load_from, resume = (
+        None if weights is None else str(weights) for weights in (pretrained, load_from, resume)
+    )
+    config = copy.deepcopy(config)
+    if deterministic:
+        training_modes.use_deterministic(config)
+    if amp:
+        training_modes.use_mixed_precision(config)
+    elif kind_of(config.optim_wrapper) == 'AmpOptimWrapper':
+        training_modes.require_accelerator('mixed precision (AmpOptimWrapper)')
+    if sync_bn:
+        training_modes.use_sync_bn(config)
+    if auto_scale_lr:
+        training_modes.scale_learning_rate(config)
+    if log is not None:
+        training_modes.log_to_package(config, log)
+    if load_from is not None:
+        config.load_from = load_from
+    choose_launcher(config, launcher)
+    work_dir = create_work_dir(config, work_dir)
+    is_first = is_first_process(config)
+    with lock_work_dir(work_dir) if is_first else nullcontext():
+        start = choose_start(config, work_dir, pretrained, resume, seed)
+        check_data_files(config, ('train', 'val'))
+        # Before anything is built: it may refuse, and sees only what an earlier run left.
+        hooks = [RemoveEarlierRunHook(work_dir, start.weights)] if overwrite else []
+        if is_first and not overwrite and resume is None:
+            require_fresh(work_dir)
+        # Once is enough, and large annotation files take a while.
+        warnings = check_before_training(config) if is_first else []
+        runner = build_runner(config, start.checkpoint)
+        require_same_start(start.checkpoint)
+        runner.register_custom_hooks(hooks)
+        if resume is not None and start.checkpoint is None:
+            runner.logger.info(f'{work_dir} has no checkpoint yet: starting from iteration 1')
+        for line in changed_settings(start.stored, runner.cfg):
+            warnings.append(f'Changed since the checkpoint: {line}')
+        for line in warnings:
+            runner.logger.warning(line)
+        _log_opening(runner.logger, config, start.weights, command)
+        # Only the runner references the checkpoint now, and frees it after loading.
+        del start
+        try:
+            with failures_explained(runner.logger, Path(runner.work_dir)), display_of(runner):
+                runner.train()
+        except KeyboardInterrupt:
+            if not is_first:
+                raise SystemExit(128 + signal.SIGINT) from None
+            stopped = _how_to_continue(work_dir, command, resume, launcher)
+            raise KeyboardInterrupt(stopped) from None
+    return runner
+
+
+def _how_to_continue(
+    work_dir: Path, command: tuple[str, ...], resume: str | None, launcher: str
+) -> str:
+    """Describe what is kept, and the command that continues the run."""
+    kept, again = describe_last_checkpoint(work_dir)
+    if not command:
+        return f"{kept}; {again} with resume='auto'"
+    starter, dropped = command[0], {'--overwrite', '--resume', f'--resume={resume}'}
+    words = [
+        word
+        for before, word in pairwise(command)
+        if word not in dropped and (before, word) != ('--resume', resume)
+    ]
+    if launcher != 'none':
+        starter = '(your launcher) -m ptnt_mm' if starter == 'ptnt' else '(your launcher)'
+    return f'{kept}; {again} with\n    {starter} {shlex.join([*words, "--resume"])}'
+
+
+def _log_opening(
+    logger: logging.Logger, config: Config, weights: str | None, command: tuple[str, ...]
+) -> None:
+    """Log the setup before the first iteration."""
+    if is_main_process():  # the one that logs: hashing weights takes a while
+        for line in how_to_repeat(command, weights):
+            logger.info(line, extra=FOR_THE_FILE)
+    gpus = get_world_size()
+    for finding in (*check_batch(config, gpus), *check_learning_rate(config, gpus)):
+        is_bad = finding.severity in (Severity.WARNING, Severity.ERROR)
+        logger.log(logging.WARNING if is_bad else logging.INFO, str(finding))
+    if weights is None:
+        for finding in describe_start(config, None):
+            level = logging.INFO if finding.severity is Severity.OK else logging.WARNING
+            logger.log(level, str(finding))

@@ -1,0 +1,1 @@
+"""From an exception to a sentence, a place and an advice."""

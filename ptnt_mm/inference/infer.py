@@ -1,0 +1,142 @@
+"""Detect, segment or classify on images, a video or a webcam, for ``ptnt infer``."""
+
+import sys
+from collections.abc import Iterator
+from math import floor
+from pathlib import Path
+
+from mmengine.config import Config
+
+from ptnt_mm.data.image_files import Images
+from ptnt_mm.data.predictions import FORMAT
+from ptnt_mm.inference.load import load_exported, load_predictor
+from ptnt_mm.inference.predictor import Predictor
+from ptnt_mm.inference.results import Results
+from ptnt_mm.inference.source import default_out, find_source, process_images, process_video
+from ptnt_mm.inference.video import Window
+from ptnt_mm.utils.console import fitted
+from ptnt_mm.utils.decoding import type_and_shape
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.progress import waiting
+from ptnt_mm.utils.text import counted, first_few
+from ptnt_mm.weights.reader.read import require_checkpoint
+
+_NO_NAMES = (
+    'NO CLASS NAMES: neither the checkpoint nor the config has a name for each class of the model; '
+    'they are called "class 0", "class 1" and so on'
+)
+
+_NOUNS = dict(detections='object', classes='class')
+
+
+def infer(
+    config: Config | None,
+    checkpoint: Path | str,
+    source: Path | str,
+    out: Path | str | None = None,
+    *,
+    overwrite: bool = False,
+    score_thr: float | None = None,
+    draw: bool = True,
+    show: bool = False,
+    device: str | None = None,
+    config_name: str | None = None,
+) -> Path:
+    """Run inference on a source as ``ptnt infer`` does, and write the results.
+
+    Args:
+        config: A complete config; None for an exported file.
+        checkpoint: A training checkpoint, or an exported file.
+        source: An image, a folder, a video, or the number of a webcam.
+        out: Output folder; ``work_dirs/infer/<source>`` by default.
+        overwrite: Whether to replace the results of an earlier run.
+        score_thr: The lowest score of a prediction; None for the host's default.
+        draw: Whether to draw pictures too.
+        show: Whether to show a video or a webcam in a window.
+        device: Such as 'cpu' or 'cuda:1'; None for the best available one.
+        config_name: Name of the config in the JSON file; its path by default.
+
+    Returns:
+        The JSON file; drawn pictures are in the folder next to it.
+
+    Raises:
+        UserError: for everything that the user can fix, at the end if an image failed.
+    """
+    if not isinstance(source, (str, Path, int)):
+        raise UserError(
+            f'expected a file, a folder or the number of a webcam as source, got '
+            f'{type_and_shape(source)}: ptnt_mm.inference.load.load_predictor(...).predict takes '
+            'arrays'
+        )
+    checkpoint, source = str(checkpoint), str(source)
+    if score_thr is not None and not 0 <= score_thr <= 1:
+        raise UserError(f'--score-thr {score_thr}: expected a value from 0 to 1')
+    if config is not None:
+        require_checkpoint(checkpoint)
+    out = default_out(source) if out is None else Path(out)
+    if out.resolve() == Path(source).resolve():
+        raise UserError(f'--out {out} is the folder of the images: choose another one')
+    results = Results(out, overwrite)
+    images = find_source(source, results.drawn)
+    if show and isinstance(images, Images):
+        raise UserError('--show is for a video or a webcam; drawn pictures are files')
+    window = Window(images.name) if show else None
+    with waiting('Loading the model'):
+        if config is None:
+            predictor = load_exported(Path(checkpoint), score_thr)
+        else:
+            predictor = load_predictor(config, checkpoint, device, score_thr)
+    if predictor.classes is None:
+        print(_NO_NAMES, file=sys.stderr)
+    if isinstance(images, Images) and images.skipped:
+        print(f'Skipped, not images: {first_few(map(str, images.skipped))}', file=sys.stderr)
+    results.prepare()
+    finished = False
+    try:
+        if isinstance(images, Images):
+            process_images(images, predictor, results, draw)
+        else:
+            process_video(images, predictor, results, draw, window)
+        finished = True
+    finally:
+        # Keep the results, whatever stops the run, such as Ctrl-C.
+        results.write(
+            format=FORMAT,
+            finished=finished,
+            config=config_name or (config and config.filename),
+            checkpoint=checkpoint,
+            score_thr=predictor.score_thr,
+            classes=predictor.classes,
+        )
+        print(fitted(_closing(results, predictor), sys.stdout))
+    if results.failed:
+        failed, found = len(results.failed), len(results.found)
+        raise UserError(f'{failed} of {failed + found} images failed')
+    return results.file
+
+
+def _closing(results: Results, predictor: Predictor) -> str:
+    """A summary with the paths of the results, and with what was found."""
+    images = counted(len(results.found), 'image')
+    drawn = f'  drawn: {results.drawn}' if results.drawn.exists() else ''
+    paths = f'Processed {images}. Predictions: {results.file}{drawn}'
+    return '\n'.join((paths, *_found(results, predictor)))
+
+
+def _found(results: Results, predictor: Predictor) -> Iterator[str]:
+    """How many objects there are; without any, how close the best score came to the limit."""
+    for kind, counts in results.counts.items():
+        noun = _NOUNS[kind]
+        without, images = counts.count(0), counted(len(counts), 'image')
+        if kind == 'detections' and any(counts):
+            with_any = len(counts) - without
+            yield f'Found {counted(sum(counts), noun)} in {with_any} of {images}'
+        elif without and predictor.highest_below is None:
+            yield f'Found no {noun} in {without} of {images}, with whatever score'
+        elif without:
+            # Rounded down: it must not seem to reach the limit.
+            highest = floor(1000 * predictor.highest_below) / 1000
+            yield (
+                f'Found no {noun} in {without} of {images}: the highest score there is {highest}, '
+                f'below {predictor.limit}'
+            )

@@ -1,1 +1,0 @@
-"""Published weights of the backbones: find, recognise, rename and load them."""

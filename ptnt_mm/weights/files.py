@@ -1,0 +1,208 @@
+"""Inspect, convert or publish a checkpoint, without running any code in it."""
+
+import hashlib
+import io
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlparse
+
+import torch
+
+from ptnt_mm.models.pyramid_tnt import NUM_STAGES
+from ptnt_mm.models.tokens import PATCH
+from ptnt_mm.registry import MODELS
+from ptnt_mm.utils.atomic_files import check_new, sha256, write_atomically
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import first_few
+from ptnt_mm.weights.identity import Identity, identify, looks_like
+from ptnt_mm.weights.load_report import LoadReport
+from ptnt_mm.weights.names import Weights, by_our_names, whose_names
+from ptnt_mm.weights.pretrained import (
+    TRUNK_ROOTS,
+    adapt,
+    find_state_dict,
+    find_tables,
+    may_lack,
+    split_prefix,
+)
+from ptnt_mm.weights.published import locate
+from ptnt_mm.weights.reader.read import read_checkpoint
+from ptnt_mm.weights.reader.tensors_file import require_package
+
+# Metadata of a published checkpoint. Inferencers print the class names.
+_PUBLISHED = ('epoch', 'iter', 'time', 'seed', 'mmengine_version', 'dataset_meta', 'arch', 'metric')
+
+# In pixels: sizes that divide into the grids of all four position tables, and the largest size for
+# which a backbone is built.
+_SIZE_STEP = PATCH * 2 ** (NUM_STAGES - 1)
+_MAX_SIZE = 2**14
+
+
+def describe_checkpoint(file: str) -> Iterator[tuple[str, Any]]:
+    """Describe a checkpoint, as pairs of a name and a value.
+
+    Raises:
+        CheckpointError: if it cannot be read, or contains no weights.
+    """
+    file = locate(file)
+    checkpoint = read_checkpoint(file)
+    weights, entry = find_state_dict(checkpoint, file)
+    stored, others = split_prefix(weights)
+    trunk = by_our_names(stored)
+    found = identify(trunk)
+    yield 'file', file
+    if Path(file).is_file():
+        yield 'bytes', Path(file).stat().st_size
+        yield 'sha256', sha256(Path(file))
+    yield 'weights', f'{len(weights)} tensors, from {entry}'
+    report = _compare(trunk, found) if found.arch else None
+    if found.arch:
+        arch = f'{found.kind} {found.arch}'.removeprefix('PyramidTNT ')
+        options = _options_of_pyramid(trunk, found)
+        has_groups = options.pop('norm_cfg', None) is not None
+        parts = [arch, *(f'{key}={value!r}' for key, value in options.items())]
+        parts += ['GroupNorm (the weights do not show how many groups)'] if has_groups else []
+        yield 'arch', ', '.join(parts)
+    else:
+        yield 'arch', f'unknown; it looks like {looks_like(trunk)}'
+    if found.kind:
+        yield 'names', whose_names(stored)
+    if found.size:
+        size = f'{found.size} px'
+        if not _has_whole_grids(found):
+            size = f'{size}, not a multiple of {_SIZE_STEP}: its tables must be converted'
+        yield 'pretraining', size
+    if report:
+        problems = [*report.missing, *report.mismatched]
+        number = len(problems) + len(report.loaded) + len(report.resized)
+        missing = f'{len(problems)} of {number} missing or of a different shape: '
+        missing += first_few(problems)
+        yield 'coverage', missing if problems else f'complete, all {number} of the trunk'
+    bad = [key for key, w in weights.items() if w.is_floating_point() and not w.isfinite().all()]
+    if bad:
+        yield 'broken', f'NaN or infinity in {first_few(bad)}'
+    # Without an arch: weights that no backbone of the family has.
+    strangers = [key for key in trunk if key.split('.')[0] not in TRUNK_ROOTS]
+    unused = (report.unused if report else strangers) + others
+    yield 'unused', ', '.join(_unused(checkpoint, entry, unused)) or 'nothing'
+    # Short entries of its metadata.
+    hub = checkpoint.get('message_hub', {}).get('runtime_info', {})
+    metadata = {**checkpoint.get('meta', {}), 'metric': hub.get('best_score'), **checkpoint}
+    for name in ('epoch', 'iter', 'metric', 'time'):
+        if isinstance(metadata.get(name), (str, int, float)):
+            yield name, metadata[name]
+
+
+def convert_checkpoint(file: str, out: Path, overwrite: bool = False) -> Path:
+    """Write the weights of a checkpoint, averaged ones if it has them, as plain tensors.
+
+    Raises:
+        UserError: if the file cannot be read, or ``out`` cannot be written.
+    """
+    if out.suffix not in ('.pth', '.safetensors'):
+        raise UserError(f'{out}: expected a name that ends in .safetensors or .pth')
+    check_new(out, overwrite)
+    file = locate(file)
+    weights = _own_weights(read_checkpoint(file), file)
+    content = _as_safetensors(weights) if out.suffix == '.safetensors' else _saved(weights)
+    write_atomically(out, content)
+    return out
+
+
+def publish_checkpoint(file: str, folder: Path | None = None, overwrite: bool = False) -> Path:
+    """Write a checkpoint without its optimizer, with the first 8 digits of its hash in its name.
+
+    Raises:
+        UserError: if the file cannot be read, or the new one cannot be written.
+    """
+    file = locate(file)
+    if folder is None and '://' in file:
+        raise UserError(f'{file} is an address: specify a folder for the new file')
+    folder = folder or Path(file).parent
+    if not folder.is_dir():
+        raise UserError(f'{folder} is not a folder: create it, or specify another')
+    checkpoint = read_checkpoint(file)
+    meta = checkpoint.get('meta', checkpoint)
+    published = {key: meta[key] for key in _PUBLISHED if key in meta}
+    content = _saved({'meta': published, 'state_dict': _own_weights(checkpoint, file)})
+    # The name of a file or of an address, without its format.
+    name = Path(urlparse(file).path if '://' in file else file).name
+    stem = re.sub(r'\.(pth\.tar|pth|pt|safetensors)$', '', name)
+    out = folder / f'{stem}-{hashlib.sha256(content).hexdigest()[:8]}.pth'
+    check_new(out, overwrite)
+    write_atomically(out, content)
+    return out
+
+
+def _own_weights(checkpoint: dict, file: str) -> Weights:
+    """The weights of a checkpoint; views are copied, or torch would write their full storage."""
+    weights, _ = find_state_dict(checkpoint, file)
+    return {key: weight.clone().contiguous() for key, weight in weights.items()}
+
+
+def _options_of_pyramid(trunk: Weights, found: Identity) -> dict[str, Any]:
+    """The options of a PyramidTNT that its weights show; empty for the other networks."""
+    options = {}
+    if found.kind == 'PyramidTNT':
+        if any('.se_layer.' in key for key in trunk):
+            options['with_se'] = True
+        # As in the detector CFDT.
+        if not any(key.endswith('relative_pos') for key in trunk):
+            options['position'] = 'learned'
+        if not any(key.endswith('running_mean') for key in trunk):
+            # Any number of groups has the same weights.
+            options['norm_cfg'] = dict(type='GN', num_groups=1)
+    return options
+
+
+def _compare(trunk: Weights, found: Identity) -> LoadReport:
+    """Compare with the full backbone of an arch, at the checkpoint's size if possible."""
+    backbone = dict(type=f'mmengine.{found.kind}', arch=found.arch)
+    if found.size and found.size <= _MAX_SIZE and _has_whole_grids(found):
+        backbone['pretrain_img_size'] = found.size
+    if found.kind == 'CPVT':
+        backbone['position'] = 'learned' if 'outer_pos' in trunk else 'peg'
+        backbone['with_cls_token'] = 'cls_token' in trunk
+    backbone.update(_options_of_pyramid(trunk, found))
+    with torch.device('meta'):
+        model = MODELS.build(backbone)
+    return adapt(trunk, model.state_dict(), may_lack(model), find_tables(model))[1]
+
+
+def _has_whole_grids(found: Identity) -> bool:
+    """Whether a backbone can be built for the size that its tables belong to."""
+    return found.kind != 'PyramidTNT' or found.size % _SIZE_STEP == 0
+
+
+def _unused(checkpoint: dict, entry: str, keys: list[str]) -> list[str]:
+    """Unused content: other weights by the first part of their names, and other entries."""
+    heads = Counter(key.split('.')[0] for key in keys)
+    unused = [f'{name} ({number})' for name, number in heads.items()]
+    if entry in checkpoint:
+        plain = (str, int, float, type(None))
+        entries = [key for key, value in checkpoint.items() if not isinstance(value, plain)]
+        unused += [str(key) for key in entries if key != entry]
+    return unused
+
+
+def _saved(content: dict) -> bytes:
+    """The bytes of ``torch.save``, in memory, so that the hash does not depend on a file name."""
+    buffer = io.BytesIO()
+    torch.save(content, buffer)
+    return buffer.getvalue()
+
+
+def _as_safetensors(weights: Weights) -> bytes:
+    require_package()
+    from safetensors.torch import save
+
+    # Text with lone surrogates has no UTF-8; the other name is reserved in the format.
+    odd = [key for key in weights if key == '__metadata__' or not key.isprintable()]
+    if odd:
+        raise UserError(
+            f'.safetensors cannot contain weights named {first_few(odd)}: convert to .pth'
+        )
+    return save(weights)

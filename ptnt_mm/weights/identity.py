@@ -1,0 +1,95 @@
+"""Recognise the network that weights belong to by their names and shapes."""
+
+import math
+import re
+from typing import NamedTuple
+
+from ptnt_mm.models.classifiers import FAMILY
+from ptnt_mm.models.tokens import PATCH, PLAIN_PATCH
+from ptnt_mm.utils.text import first_few
+from ptnt_mm.weights.names import Weights, by_our_names
+
+_LOOKS = (
+    ('LegacyTNT', r'blocks\.\d+\.proj\.bias', 'outer_dim', PLAIN_PATCH),
+    ('TNT', r'blocks\.\d+\.inner_', 'outer_dim', PLAIN_PATCH),
+    ('CPVT', r'blocks\.\d+\.outer_', 'dim', PLAIN_PATCH),
+    ('PyramidTNT', r'word_merges\.|outer_pos', 'outer_dims', PATCH),
+)
+"""Class, names that no class above it has, key of its width, side of a sentence in pixels."""
+
+_FIRST_NORM = re.compile(r'(?:stages\.(\d)\.)?blocks\.0\.outer_norm1\.weight')
+
+_OTHER_MODELS = (
+    (r'relative_position_bias_table', 'a Swin Transformer'),
+    (r'patch_embed1\.|pos_embed1', 'a PVT'),
+    (r'\.graph_conv\.', 'a Vision GNN (ViG)'),
+    (r'layer1\.0\.conv1\.weight', 'a ResNet'),
+    (r'downsample_layers\.0\.0', 'a ConvNeXt'),
+    (r'cls_token', 'a Vision Transformer'),
+)
+
+
+class Identity(NamedTuple):
+    """A backbone of the family; None for what the weights do not determine."""
+
+    kind: str | None
+    """Its class."""
+
+    arch: str | None
+    """None for a custom arch."""
+
+    size: int | None
+    """Size of the pretraining images in pixels; None without a square position table."""
+
+    def __str__(self) -> str:
+        name = f'{self.kind} {self.arch or "of an unknown arch"}'
+        return f'{name}, {self.size} px' if self.size else name
+
+
+def identify(weights: Weights) -> Identity:
+    """Recognise a backbone of the family by names and shapes; some weights may be missing."""
+    weights = by_our_names(weights)
+    for kind, names, width, patch in _LOOKS:
+        if not any(re.match(names, key) for key in weights):
+            continue
+        widths = {
+            int(norm[1] or 0): tuple(weight.shape)
+            for key, weight in weights.items()
+            if (norm := _FIRST_NORM.fullmatch(key))
+        }
+        fitting = [
+            arch
+            for arch, row in FAMILY[kind].items()
+            if widths and all(_has_width(row[width], i, shape) for i, shape in widths.items())
+        ]
+        table = weights.get('outer_pos')
+        side = None if table is None or table.dim() != 3 else _side_of_table(table.shape[1])
+        return Identity(kind, fitting[0] if len(fitting) == 1 else None, side and side * patch)
+    return Identity(None, None, None)
+
+
+def looks_like(weights: Weights) -> str:
+    """Describe in words the model that weights belong to."""
+    found = identify(weights)
+    if found.kind:
+        return str(found)
+    for pattern, name in _OTHER_MODELS:
+        if any(re.search(pattern, key) for key in weights):
+            return name
+    return f'an unknown model with the keys {first_few(weights)}'
+
+
+def side_of_square(places: int) -> int | None:
+    """Side of a square grid, in tokens; None if the number is not a square."""
+    side = math.isqrt(max(places, 0))
+    return side if side and side * side == places else None
+
+
+def _has_width(widths: int | tuple[int, ...], stage: int, shape: tuple[int, ...]) -> bool:
+    stages = widths if isinstance(widths, tuple) else (widths,)
+    return stage < len(stages) and shape == (stages[stage],)
+
+
+def _side_of_table(places: int) -> int | None:
+    """Side of the grid of a position table, with or without a class token in front."""
+    return side_of_square(places) or side_of_square(max(places - 1, 0))

@@ -1,0 +1,263 @@
+"""Read a checkpoint from a file or an address, without running any code in it."""
+
+import hashlib
+import os
+import re
+import socket
+import sys
+import threading
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any
+from urllib.parse import urldefrag, urlparse
+from urllib.request import Request, urlopen
+
+import torch
+from mmengine.dist import barrier, get_rank
+
+from ptnt_mm.utils.atomic_files import sha256
+from ptnt_mm.weights.reader import archive, mindspore_file, tensors_file
+from ptnt_mm.weights.reader.refusal import CheckpointError
+
+_TIMEOUT = 30.0  # seconds without an answer from a server
+_IMPATIENCE = 3.0  # where a file would be useful but is not needed
+_HEAD = 512  # bytes of a file that identify its format
+
+# Torch's own switches: they override weights_only=False and =True in every call of torch.load.
+_SAFE_SWITCH = 'TORCH_FORCE_WEIGHTS_ONLY_LOAD'
+_UNSAFE_SWITCH = 'TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD'
+
+# Reentrant: MMEngine's loaders hold it while they call our reader.
+_lock = threading.RLock()
+
+
+def read_checkpoint(path: str | os.PathLike, map_location: Any = 'cpu') -> dict:
+    """Read a ``.pth``, ``.pth.tar``, ``.pt``, ``.safetensors`` or MindSpore ``.ckpt`` file.
+
+    No code in the file is run. Text that a run stored, such as its config, is returned as text.
+
+    Args:
+        path: A file, or the address of one, which is then cached in torch's hub folder. If the
+            address ends in ``#sha256=`` and at least 8 digits, the file's hash must match them.
+        map_location: Where its tensors go, as in ``torch.load``.
+
+    Returns:
+        The content of the file.
+
+    Raises:
+        CheckpointError: if there is no such file, or it cannot be downloaded, is not a checkpoint,
+            is damaged, or contains something that no genuine checkpoint does.
+    """
+    refuse_forced_unsafe_loading()
+    if '://' not in str(path):
+        return _read(local_file(path), map_location)
+    if urlparse(str(path)).path.endswith('.safetensors'):
+        tensors_file.require_package()
+    file = _download(str(path))
+    try:
+        return _read(file, map_location)
+    except CheckpointError as error:
+        # A file that was truncated or changed in transit must not stay in the cache.
+        cache_path(str(path)).unlink(missing_ok=True)
+        raise CheckpointError(f'{error} (it came from {path}, and was removed)') from error
+
+
+def _read(file: Path, map_location: Any) -> dict:
+    check_file(file)
+    try:
+        if file.suffix == '.safetensors':
+            return tensors_file.load_safetensors(file, map_location)
+        if mindspore_file.is_mindspore_file(file):
+            return mindspore_file.load_mindspore(file, map_location)
+        checkpoint = archive.load_torch_file(file, map_location)
+        if not isinstance(checkpoint, dict):
+            what = type(checkpoint).__name__
+            raise CheckpointError(f'contains a {what}, expected a dict of weights')
+        check_described(checkpoint)
+        return checkpoint
+    except CheckpointError as error:
+        raise CheckpointError(f'{file}: {error}') from error
+
+
+@contextmanager
+def reading_safely() -> Iterator[None]:
+    """Replace ``torch.load`` by our reader inside the context, for third-party code.
+
+    The whole process reads safely until the context ends. For code that kept a reference to
+    ``torch.load``, torch itself enforces ``weights_only=True``. The unsafe switch is refused.
+    """
+    refuse_forced_unsafe_loading()
+    with _lock:
+        before = torch.load, os.environ.get(_SAFE_SWITCH)
+        torch.load, os.environ[_SAFE_SWITCH] = archive.load_torch_file, '1'
+        try:
+            yield
+        finally:
+            torch.load = before[0]
+            del os.environ[_SAFE_SWITCH]
+            if before[1] is not None:
+                os.environ[_SAFE_SWITCH] = before[1]
+
+
+def refuse_forced_unsafe_loading() -> None:
+    """Raise a CheckpointError if the environment lets ``torch.load`` run code in a file."""
+    value = os.environ.get(_UNSAFE_SWITCH, '')
+    if value.strip().lower() not in ('', '0', 'n', 'no', 'false', 'off'):
+        raise CheckpointError(
+            f'{_UNSAFE_SWITCH}={value} makes torch run whatever code a checkpoint contains. '
+            f'Checkpoints load here without it: unset {_UNSAFE_SWITCH} and start again'
+        )
+
+
+def require_checkpoint(checkpoint: str | Path) -> None:
+    """Raise a CheckpointError as :func:`check_file` for a path; an address is not opened."""
+    if '://' not in str(checkpoint):
+        check_file(local_file(checkpoint))
+
+
+def local_file(checkpoint: str | Path) -> Path:
+    """Path of a checkpoint's file; for an address, where the download is cached."""
+    if '://' in str(checkpoint):
+        return cache_path(str(checkpoint))
+    return Path(os.path.expanduser(checkpoint))
+
+
+def check_file(path: Path) -> None:
+    """Raise a CheckpointError with the kind of a path that is certainly not a checkpoint."""
+    head = b''
+    # Opening a pipe or a device would block; the files of /proc have size 0.
+    is_file = os.path.isfile(path)
+    try:
+        if is_file and path.stat().st_size:
+            with path.open('rb') as file:
+                head = file.read(_HEAD)
+    except OSError as error:
+        raise CheckpointError(f'{path}: cannot be read ({error.strerror})') from error
+    page = head.lstrip().lower().startswith((b'<!doctype', b'<html', b'<?xml'))
+    # Bytes that are not text become unprintable characters.
+    text = head.decode(errors='surrogateescape')
+    if len(head) == _HEAD:
+        text = text[:-3]  # the last character may be cut in two
+    is_text = all(character.isprintable() or character.isspace() for character in text)
+    tensors = head[8:9] == b'{' and path.suffix != '.safetensors'
+    for is_so, what in (
+        (os.path.isdir(path), 'is a folder; pass the checkpoint file inside it'),
+        (not os.path.exists(path), 'no such file'),
+        (not is_file, 'is a pipe, a socket or a device, not a file'),
+        (not head, 'is empty; download it again'),
+        (head.startswith(b'version https:'), "is a git-lfs pointer; run 'git lfs pull' to get it"),
+        (page, 'is a web page; download the checkpoint by a direct link'),
+        (head[:2] == b'PK' and not _is_archive(path), 'is truncated or damaged; download it again'),
+        (tensors, f'is a safetensors file; rename it to {path.stem}.safetensors'),
+        (is_text, 'is a text file, not a checkpoint'),
+    ):
+        if is_so:
+            raise CheckpointError(f'{path}: {what}')
+
+
+def _is_archive(path: Path) -> bool:
+    """Whether a file ends as a ZIP archive does."""
+    try:
+        return zipfile.is_zipfile(path)
+    except zipfile.BadZipFile:  # Python raises it for a damaged end of a large archive
+        return False
+
+
+def check_described(checkpoint: Mapping) -> None:
+    """Raise a CheckpointError unless MMEngine's metadata of a run are dicts."""
+    for name in ('meta', 'message_hub', 'message_hub.runtime_info'):
+        entry = checkpoint
+        for key in name.split('.'):
+            entry = entry.get(key, {})
+        if not isinstance(entry, dict):
+            raise CheckpointError(
+                f"the checkpoint's {name} is a {type(entry).__name__}, not a dict as MMEngine "
+                'writes it: save only its weights, read by torch.load(..., weights_only=True)'
+            )
+
+
+def cache_path(url: str) -> Path:
+    """The cached file of an address, unique to it, as many addresses share file names.
+
+    Raises:
+        CheckpointError: if it is not an http(s) address, or ends in a folder.
+    """
+    url = urldefrag(url).url
+    scheme, _, path, *_ = urlparse(url)
+    if scheme not in ('http', 'https'):
+        raise CheckpointError(
+            f'{url}: {scheme}:// cannot be read; download the file and pass its path'
+        )
+    if not Path(path).name:
+        raise CheckpointError(f'{url}: contains no file name')
+    digest = hashlib.sha256(url.encode()).hexdigest()
+    return Path(torch.hub.get_dir(), 'checkpoints', f'{digest[:12]}-{Path(path).name}')
+
+
+def cached_file(url: str) -> Path | None:
+    """The complete file of an address in torch's hub folder, ours or torch's own; or None."""
+    file = cache_path(url)
+    if file.is_file():
+        return file
+    # Torch caches it under its bare name; a digest in the name verifies the content.
+    of_torch = file.with_name(file.name.partition('-')[2])
+    digest = re.search(r'-([0-9a-f]{8,64})\.', of_torch.name)
+    if digest and of_torch.is_file() and sha256(of_torch).startswith(digest[1]):
+        return of_torch
+    return None
+
+
+def is_reachable(url: str) -> bool:
+    """Whether a server has the file of an address, and answers within a few seconds."""
+    request = Request(urldefrag(url).url, method='HEAD')
+    try:
+        with urlopen(request, timeout=_IMPATIENCE):
+            return True
+    except (OSError, HTTPException, ValueError):
+        return False
+
+
+def _download(url: str) -> Path:
+    """Download a file once into torch's hub folder, by the first of several processes."""
+    try:
+        if get_rank() == 0:
+            _fetch(url)
+    finally:
+        barrier()
+    return _fetch(url)
+
+
+def _fetch(url: str) -> Path:
+    """The cached file of an address; downloads it first if necessary, and compares its hash."""
+    address, fragment = urldefrag(url)
+    expected = re.fullmatch(r'sha256=([0-9a-f]{8,64})', fragment)
+    file = cached_file(url)
+    if file is None:
+        file = cache_path(url)
+        _save(address, file)
+    if expected and not (found := sha256(file)).startswith(expected[1]):
+        file.unlink(missing_ok=True)
+        raise CheckpointError(
+            f'{address}: the downloaded file was removed, because its SHA-256 is {found}, expected '
+            f'{expected[1]}...: try again; if the hash stays the same, the file was replaced there'
+        )
+    return file
+
+
+def _save(address: str, file: Path) -> None:
+    """Save what an address sends as a file, completely or not at all."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    before = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(_TIMEOUT)
+    try:
+        torch.hub.download_url_to_file(address, str(file), progress=sys.stderr.isatty())
+    except (OSError, HTTPException, ValueError) as error:
+        raise CheckpointError(
+            f'{address}: cannot be downloaded ({error}). Download it in some other way and '
+            f'pass the path of the file, or put it at {file}'
+        ) from error
+    finally:
+        socket.setdefaulttimeout(before)

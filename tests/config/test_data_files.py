@@ -1,0 +1,90 @@
+"""Missing data sets are reported before anything slow happens."""
+
+from pathlib import Path
+
+import pytest
+from mmengine.config import Config
+
+import ptnt_mm
+from ptnt_mm.config.data_files import check_data_files, expected_files
+from ptnt_mm.explain.public_data import how_to_get
+from ptnt_mm.utils.errors import UserError
+
+
+def _config(root: Path) -> Config:
+    dataset = dict(data_root=f'{root}/', ann_file='train.json', data_prefix=dict(img='train/'))
+    return Config(dict(train_dataloader=dict(dataset=dataset)))
+
+
+def test_nothing_is_said_when_all_is_there(tmp_path: Path):
+    (tmp_path / 'train.json').touch()
+    (tmp_path / 'train').mkdir()
+    check_data_files(_config(tmp_path), ('train', 'val'))
+
+
+def test_the_missing_file_the_layout_and_the_page_are_named(tmp_path: Path):
+    (tmp_path / 'train').mkdir()
+    with pytest.raises(UserError) as caught:
+        check_data_files(_config(tmp_path), ('train',))
+    message = str(caught.value)
+    assert message.startswith(f'{tmp_path}/train.json does not exist')
+    assert f'found    {tmp_path}/train\n' in message
+    assert 'docs/data.md' in message
+
+
+def test_a_classifiers_folder_may_stand_alone(tmp_path: Path):
+    config = _config(tmp_path)
+    config.train_dataloader.dataset.update(ann_file='', data_prefix='train')
+    with pytest.raises(UserError, match=f'{tmp_path}/train does not exist'):
+        check_data_files(config, ('train',))
+    (tmp_path / 'train').mkdir()
+    check_data_files(config, ('train',))
+
+
+def test_wrapped_and_joined_datasets_are_looked_into(tmp_path: Path):
+    inner = _config(tmp_path).train_dataloader.dataset.to_dict()
+    joined = dict(type='ConcatDataset', datasets=[dict(type='RepeatDataset', dataset=inner)])
+    with pytest.raises(UserError, match='train.json'):
+        check_data_files(Config(dict(train_dataloader=dict(dataset=joined))), ('train',))
+
+
+def test_folders_of_images_and_masks(tmp_path: Path):
+    """Settings of a data set without an annotation file, as in mmseg."""
+    prefix = dict(img_path='images/train', seg_map_path='masks/train')
+    dataset = dict(data_root=f'{tmp_path}/', ann_file='', data_prefix=prefix)
+    config = Config(dict(train_dataloader=dict(dataset=dataset)))
+    (tmp_path / 'images' / 'train').mkdir(parents=True)
+    with pytest.raises(UserError, match=f'^{tmp_path}/masks/train does not exist'):
+        check_data_files(config, ('train',))
+    (tmp_path / 'masks' / 'train').mkdir(parents=True)
+    check_data_files(config, ('train',))
+
+
+def test_evaluators_are_looked_into(tmp_path: Path):
+    evaluators = [dict(type='Other'), dict(type='CocoMetric', ann_file=str(tmp_path / 'val.json'))]
+    with pytest.raises(UserError, match='val.json'):
+        check_data_files(Config(dict(val_evaluator=evaluators)), ('val',))
+
+
+def test_remote_storage_is_left_to_mmengine():
+    remote = dict(data_root='s3://bucket/', ann_file='train.json')
+    check_data_files(Config(dict(val_dataloader=dict(dataset=remote))), ('val',))
+
+
+@pytest.mark.parametrize(
+    ('name', 'page'),
+    [
+        ('retinanet_ptnt_s_1x', 'training.md#coco'),
+        ('semantic_fpn_ptnt_s_40k_ade20k', 'segmentation.md#ade20k-and-cityscapes'),
+        ('upernet_ptnt_s_80k_cityscapes', 'segmentation.md#ade20k-and-cityscapes'),
+        ('classifier_ptnt_s_300e_imagenet', 'classification.md#evaluate-a-published-checkpoint'),
+    ],
+)
+def test_the_page_of_each_public_data_set(name: str, page: str, tmp_path: Path, monkeypatch):
+    config = ptnt_mm.get_config(name)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match=f'docs/{page} explains how to get this data set'):
+        check_data_files(config, ('train',))
+    assert {how_to_get(path).split()[0] for path in expected_files(config, 'val')} == {
+        f'docs/{page}'
+    }

@@ -1,0 +1,151 @@
+"""Reading configs: by path and by name, options, and errors."""
+
+from pathlib import Path
+
+import pytest
+from mmengine.config import Config
+from torch import nn
+
+from ptnt_mm.config.hosts import import_host
+from ptnt_mm.config.read import apply_options, read_config, require_keys
+from ptnt_mm.config.settings import kind_of
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.versions import provider
+
+INSTALL_MMDET = f'Install it: pip install {provider("mmdet")}'
+INSTALL_MMSEG = f'Install it: pip install {provider("mmsegmentation")} ftfy regex'
+
+
+def _write(folder: Path, text: str) -> str:
+    file = folder / 'config.py'
+    file.write_text(text)
+    return str(file)
+
+
+def test_a_missing_file_names_the_nearest_config(tmp_path: Path):
+    with pytest.raises(UserError, match="no config file .*did you mean 'retinanet_ptnt_s_1x'"):
+        read_config(str(tmp_path / 'retinanet_ptnt_1x.py'))
+
+
+def test_file_that_is_not_a_config_is_refused(tmp_path: Path):
+    text = tmp_path / 'README.md'
+    text.write_text('# not a config')
+    with pytest.raises(UserError, match='README.md cannot be read'):
+        read_config(str(text))
+
+
+def test_a_name_is_as_good_as_a_path():
+    assert read_config('retinanet_ptnt_s_1x').model.type == 'RetinaNet'
+
+
+@pytest.mark.parametrize(
+    ('text', 'message'),
+    [
+        ('model = dict(', 'cannot be read'),
+        ('a = b', r'NameError: .*config.py, line 1\)'),
+        ("_base_ = 'no_such_base.py'", 'cannot be read: .*no_such_base'),
+        ("_base_ = 'mmnothing::base.py'", 'cannot be read: .*package name'),
+        ("_base_ = 'mmrotate::_base_/default_runtime.py'", 'mmrotate is not installed'),
+        ('raise RuntimeError("of its own")', 'cannot be read: RuntimeError: of its own'),
+        (
+            "custom_imports = dict(imports=['no_such_module'])",
+            "No module named 'no_such_module'.*PYTHONPATH",
+        ),
+    ],
+)
+def test_a_broken_config_is_explained(text: str, message: str, tmp_path: Path):
+    with pytest.raises(UserError, match=message):
+        read_config(_write(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    'line', ['import no_such_package', 'from torch import no_such_name', 'no_such_value', '1 +']
+)
+def test_an_error_in_an_imported_module_names_its_line(line: str, tmp_path: Path, monkeypatch):
+    tmp_path.joinpath('own_failing_module.py').write_text(f'import torch\n{line}\n')
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(UserError, match=r'own_failing_module.py, line 2\)') as caught:
+        read_config(_write(tmp_path, "custom_imports = dict(imports=['own_failing_module'])"))
+    assert ('PYTHONPATH' in str(caught.value)) == ('no_such_package' in line)
+
+
+@pytest.mark.parametrize(
+    ('base', 'absent', 'command'),
+    [
+        ('mmseg::_base_/default_runtime.py', 'mmsegmentation', INSTALL_MMSEG),
+        ('mmdet::_base_/default_runtime.py', 'mmdet', INSTALL_MMDET),
+    ],
+)
+def test_an_absent_host_is_named_with_all_that_it_needs(
+    base: str, absent: str, command: str, tmp_path: Path, monkeypatch
+):
+    monkeypatch.setattr('ptnt_mm.config.zoo.find_spec', lambda name: None)
+    monkeypatch.setattr('mmengine.config.config.is_installed', lambda package: package != absent)
+    with pytest.raises(UserError, match=f'{absent} is not installed.*{command};'):
+        read_config(_write(tmp_path, f'_base_ = {base!r}'))
+
+
+@pytest.mark.parametrize(
+    ('missing', 'remedy'),
+    [
+        ('mmseg', f'{INSTALL_MMSEG}; then run ptnt doctor'),
+        ('ftfy', f'{INSTALL_MMSEG}; then run ptnt doctor'),
+        ('mmdet', f'{INSTALL_MMDET}; then run ptnt doctor'),
+        ('pkg_resources', 'pip install "setuptools<81"'),
+        ('mmcv', 'ptnt doctor shows what is installed'),
+    ],
+)
+def test_what_to_install_for_a_module(missing: str, remedy: str, monkeypatch):
+    def absent(name: str):
+        raise ModuleNotFoundError(f"No module named '{missing}'", name=missing)
+
+    monkeypatch.setattr('ptnt_mm.config.hosts.importlib.import_module', absent)
+    with pytest.raises(UserError, match=f'^mmseg cannot be imported: .*{missing}') as caught:
+        import_host('mmseg')
+    assert remedy in str(caught.value)
+
+
+def test_options_reach_the_config(tmp_path: Path):
+    file = _write(tmp_path, 'model = dict(a=1, b=[1, 2])\n')
+    config = read_config(file, {'model.a': 3, 'model.b': [4], 'randomness.seed': 5})
+    assert (config.model.a, config.model.b, config.randomness.seed) == (3, [4], 5)
+
+
+def test_an_unknown_first_key_is_refused():
+    with pytest.raises(UserError, match="unknown key 'modle': did you mean 'model'"):
+        apply_options(Config(dict(model=dict(a=1))), {'modle.a': 2})
+
+
+def test_a_variable_of_the_file_cannot_be_changed_any_more():
+    with pytest.raises(UserError, match='max_epochs was used while the file was read'):
+        apply_options(Config(dict(max_epochs=20, train_cfg=dict(max_epochs=20))), {'max_epochs': 1})
+
+
+def test_a_path_is_not_a_config():
+    with pytest.raises(UserError, match=r"^'retinanet_ptnt_s_1x' is not a config: .*read_config"):
+        require_keys('retinanet_ptnt_s_1x', ('model',))
+
+
+def test_what_a_config_lacks_is_named(tmp_path: Path):
+    config = Config.fromfile(_write(tmp_path, 'model = dict()\ntest_cfg = None\n'))
+    with pytest.raises(UserError, match='config.py lacks test_cfg, test_dataloader'):
+        require_keys(config, ('model', 'test_cfg', 'test_dataloader'))
+
+
+@pytest.mark.parametrize(
+    ('settings', 'name'),
+    [
+        (dict(type='Resize'), 'Resize'),
+        (dict(type='mmseg.Resize'), 'Resize'),
+        (dict(type=nn.Conv2d), 'Conv2d'),
+        (dict(type=None), ''),
+        (dict(), ''),
+    ],
+)
+def test_type_name_of_settings(settings: dict, name: str):
+    assert kind_of(settings) == name
+
+
+def test_a_path_through_a_number_is_refused():
+    with pytest.raises(UserError, match='--cfg-options model.a.b'):
+        apply_options(Config(dict(model=dict(a=1))), {'model.a.b': 2})
