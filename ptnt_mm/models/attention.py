@@ -11,8 +11,6 @@ one never stores all of them (ours): :func:`attend_biased` chooses one of three 
   is the fastest on a CPU as long as the logits stay in the cache.
 """
 
-from abc import ABC, abstractmethod
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
@@ -46,8 +44,8 @@ class Attention(nn.Module):
         self,
         dim: int,
         num_heads: int,
-        attn_drop: float,
-        proj_drop: float,
+        attn_drop: float = 0.0,
+        proj_drop: float = 0.0,
         qkv_bias: bool = False,
     ):
         super().__init__()
@@ -100,7 +98,7 @@ class InnerAttention(Attention):
         return q.shape[0] <= self.max_batch
 
 
-class OuterAttention(Attention, ABC):
+class OuterAttention(Attention):
     """Between all sentences of an image, with a relative position.
 
     Keys and values come from averages of r x r sentences: the spatial reduction of PVT (arXiv
@@ -108,41 +106,42 @@ class OuterAttention(Attention, ABC):
     that extends past the border averages its real sentences only, so that none is dropped (ours;
     identical to the authors' code wherever r divides the grid).
 
-    A subclass defines the form of the bias (:meth:`prepare_bias`, once per stage and forward) and
-    how queries attend to keys (:meth:`attend`, in every block).
-
     Args:
         dim: Channels of an outer token.
         num_heads: Heads; ``dim`` divides by it.
-        sr_ratio: The side r of the averaged windows, in tokens.
         attn_drop: Dropout on the attention weights.
         proj_drop: Dropout after the output projection.
         qkv_bias: Whether queries, keys and values have a bias.
+        sr_ratio: The side r of the averaged windows, in tokens.
+        eager: Whether to compute the published form, the reference for the others, which needs
+            memory for N x M logits per head.
     """
 
     def __init__(
         self,
         dim: int,
         num_heads: int,
-        sr_ratio: int,
-        attn_drop: float,
-        proj_drop: float,
+        attn_drop: float = 0.0,
+        proj_drop: float = 0.0,
         qkv_bias: bool = False,
+        sr_ratio: int = 1,
+        eager: bool = False,
     ):
         super().__init__(dim, num_heads, attn_drop, proj_drop, qkv_bias)
         self.sr_ratio = sr_ratio
+        self.eager = eager
         if sr_ratio > 1:
             self.pool = nn.AvgPool2d(sr_ratio, ceil_mode=True)
             self.linear = nn.Linear(dim, dim)
             self.norm = nn.LayerNorm(dim)
 
     def forward(self, outer: Tensor, hw: Grid, bias: Bias) -> Tensor:
-        """(B, h*w, C) -> (B, h*w, C); ``bias`` comes from :meth:`prepare_bias`.
+        """(B, h*w, C) -> (B, h*w, C); ``bias`` comes from :func:`prepare_bias`.
 
         Without reduction and bias, other tokens may come first, such as a class token.
         """
         q, k, v = self.project(outer, self.key_tokens(outer, hw))
-        return self.join(self.attend(q, k, v, bias))
+        return self.join(self._attend(q, k, v, bias))
 
     def key_tokens(self, outer: Tensor, hw: Grid) -> Tensor:
         """(B, h*w, C) -> (B, ceil(h/r)*ceil(w/r), C)."""
@@ -151,57 +150,35 @@ class OuterAttention(Attention, ABC):
         pooled = crop(self.pool(tokens_to_map(outer, hw)), reduced(hw, self.sr_ratio))
         return self.norm(self.linear(map_to_tokens(pooled)))
 
-    @staticmethod
-    @abstractmethod
-    def prepare_bias(factors: Factors | None) -> Bias:
-        """Bring the factors of a stage's bias into the form that :meth:`attend` takes."""
-
-    @abstractmethod
-    def attend(self, q: Tensor, k: Tensor, v: Tensor, bias: Bias) -> Tensor:
+    def _attend(self, q: Tensor, k: Tensor, v: Tensor, bias: Bias) -> Tensor:
         """Q (B, heads, N, d), k and v (B, heads, M, d) -> (B, heads, N, d)."""
-
-
-class EagerOuterAttention(OuterAttention):
-    """The published form: compute every logit, add the bias, apply the softmax.
-
-    It is the reference for the other forms, and needs memory for N x M logits per head.
-    """
-
-    @staticmethod
-    def prepare_bias(factors: Factors | None) -> Tensor | None:
-        """The bias (1, heads, N, M)."""
-        return None if factors is None else factors.bias()
-
-    def attend(self, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> Tensor:
-        """Q (B, heads, N, d), k and v (B, heads, M, d) -> (B, heads, N, d)."""
-        return explicit_attention(q, k, v, bias, self.drop_now)
-
-
-class FusedOuterAttention(OuterAttention):
-    """The same numbers without large N x M matrices (ours); see :func:`attend_biased`.
-
-    A graph for another runtime contains the matrix: all of them support it, and it is the fastest
-    form for ONNX Runtime and OpenVINO (measured, see ``docs/deploy.md``).
-    """
-
-    @staticmethod
-    def prepare_bias(factors: Factors | None) -> Bias:
-        """The factors; the bias (1, heads, N, M) for another runtime."""
-        return factors.bias() if factors is not None and is_captured_for_export() else factors
-
-    def attend(self, q: Tensor, k: Tensor, v: Tensor, bias: Bias) -> Tensor:
-        """Q (B, heads, N, d), k and v (B, heads, M, d) -> (B, heads, N, d)."""
+        if self.eager or isinstance(bias, Tensor):
+            return explicit_attention(q, k, v, bias, self.drop_now)
         if bias is None:
             return F.scaled_dot_product_attention(q, k, v, dropout_p=self.drop_now)
-        if isinstance(bias, Tensor):
-            return explicit_attention(q, k, v, bias, self.drop_now)
         return attend_biased(q, k, v, bias, self.drop_now)
 
 
-OUTER_ATTENTIONS: dict[str, type[OuterAttention]] = {
-    'fused': FusedOuterAttention,
-    'eager': EagerOuterAttention,
-}
+ATTENTIONS = {'fused': False, 'eager': True}
+"""Values of a backbone's option ``attention``, and whether each is the published form."""
+
+
+def prepare_bias(factors: Factors | None, eager: bool) -> Bias:
+    """Bring the factors of a stage's bias into the form that its attention takes, once per image.
+
+    A graph for another runtime contains the matrix: all of them support it, and it is the fastest
+    form for ONNX Runtime and OpenVINO (measured, see ``docs/deploy.md``).
+
+    Args:
+        factors: Factors of the bias, or None for attention without one.
+        eager: Of the attention.
+
+    Returns:
+        The bias (1, heads, N, M), its factors, or None.
+    """
+    if factors is not None and (eager or is_captured_for_export()):
+        return factors.bias()
+    return factors
 
 
 def attend_biased(q: Tensor, k: Tensor, v: Tensor, factors: Factors, dropout: float) -> Tensor:

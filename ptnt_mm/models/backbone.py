@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from mmengine.model import BaseModule
 from torch import Tensor, nn
 
-from ptnt_mm.models.positions import POSITIONS, PositionEncoding, keep_first
+from ptnt_mm.models.positions import POSITIONS, FirstEncoding, PositionEncoding
 from ptnt_mm.models.tokens import pad, reduced
 from ptnt_mm.registry import WEIGHT_INITIALIZERS
 from ptnt_mm.utils.text import unknown_name
@@ -192,7 +192,7 @@ class Backbone(BaseModule):
 
         All later images must have its size. For a graph of a fixed size.
         """
-        self.position.encode = keep_first(self.position.encode)
+        self.position = FirstEncoding(self.position)
 
     @abstractmethod
     def _frozen_modules(self) -> list[nn.Module]:

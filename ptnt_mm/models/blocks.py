@@ -146,7 +146,7 @@ class OuterBlock(nn.Module):
     Args:
         outer_dim: Channels of an outer token.
         outer_heads: Heads of the outer attention.
-        attention: Class of the outer attention.
+        eager: Whether the outer attention is the published form, see :class:`OuterAttention`.
         sr_ratio: Side of the windows that outer keys are averaged over, in tokens.
         qkv_bias: Whether queries, keys and values have a bias.
         mlp_ratio: Hidden width of the MLP as a multiple of the token's width.
@@ -165,7 +165,7 @@ class OuterBlock(nn.Module):
         outer_dim: int,
         outer_heads: int,
         *,
-        attention: type[OuterAttention],
+        eager: bool = False,
         sr_ratio: int = 1,
         qkv_bias: bool = False,
         mlp_ratio: int = 4,
@@ -179,8 +179,8 @@ class OuterBlock(nn.Module):
         if not isinstance(mlp_ratio, int) or mlp_ratio < 1:
             raise ValueError(f'mlp_ratio is {mlp_ratio!r}: expected an integer above 0')
         self.outer_norm1 = nn.LayerNorm(outer_dim)
-        self.outer_attn = attention(
-            outer_dim, outer_heads, sr_ratio, attn_drop_rate, drop_rate, qkv_bias
+        self.outer_attn = OuterAttention(
+            outer_dim, outer_heads, attn_drop_rate, drop_rate, qkv_bias, sr_ratio, eager
         )
         self.outer_norm2 = nn.LayerNorm(outer_dim)
         self.outer_mlp = Mlp(outer_dim, outer_dim * mlp_ratio, drop_rate)
@@ -194,7 +194,7 @@ class OuterBlock(nn.Module):
         Args:
             outer: n class tokens, 0 or 1, and the sentences.
             hw: Grid of the sentences, in tokens.
-            bias: Of the outer attention, from its ``prepare_bias``.
+            bias: Of the outer attention, from :func:`prepare_bias`.
         """
         attended = self.outer_attn(self.outer_norm1(outer), hw, bias)
         outer = self._add(outer, self.drop_path(attended))
@@ -237,7 +237,7 @@ class NestedBlock(OuterBlock):
         outer_dim: Channels of an outer token.
         inner_heads: Heads of the inner attention.
         outer_heads: Heads of the outer attention.
-        attention: Class of the outer attention.
+        eager: Whether the outer attention is the published form, see :class:`OuterAttention`.
         sr_ratio: Side of the windows that outer keys are averaged over, in tokens.
         mlp_ratio: Hidden width of an MLP as a multiple of the token's width.
         with_se: Whether the outer MLP's output is gated by channel (squeeze and excitation).
@@ -261,7 +261,7 @@ class NestedBlock(OuterBlock):
         inner_heads: int,
         outer_heads: int,
         *,
-        attention: type[OuterAttention],
+        eager: bool = False,
         sr_ratio: int = 1,
         mlp_ratio: int = 4,
         with_se: bool = False,
@@ -277,7 +277,7 @@ class NestedBlock(OuterBlock):
         super().__init__(
             outer_dim,
             outer_heads,
-            attention=attention,
+            eager=eager,
             sr_ratio=sr_ratio,
             mlp_ratio=mlp_ratio,
             with_se=with_se,

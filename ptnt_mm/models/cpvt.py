@@ -5,12 +5,12 @@ from functools import partial
 
 from torch import Tensor, nn
 
-from ptnt_mm.models.attention import OUTER_ATTENTIONS
+from ptnt_mm.models.attention import ATTENTIONS
 from ptnt_mm.models.backbone import Published, check_heads, choose, read_arch
 from ptnt_mm.models.blocks import OuterBlock, run_block
 from ptnt_mm.models.positions import PEG
 from ptnt_mm.models.single_scale import SingleScaleBackbone
-from ptnt_mm.models.tokens import PLAIN_PATCH, Grid, map_to_tokens, reduced
+from ptnt_mm.models.tokens import SINGLE_SCALE_PATCH, Grid, map_to_tokens, reduced
 from ptnt_mm.registry import MODELS
 
 CPVT_ARCHS = {
@@ -30,11 +30,11 @@ class PatchStem(nn.Module):
 
     def __init__(self, dim: int):
         super().__init__()
-        self.proj = nn.Conv2d(3, dim, PLAIN_PATCH, stride=PLAIN_PATCH)
+        self.proj = nn.Conv2d(3, dim, SINGLE_SCALE_PATCH, stride=SINGLE_SCALE_PATCH)
 
     def forward(self, image: Tensor) -> tuple[Tensor, Grid]:
         """(B, 3, H, W) -> outer (B, N, C), hw (H/16, W/16); sides are multiples of 16."""
-        return map_to_tokens(self.proj(image)), reduced(image.shape[2:], PLAIN_PATCH)
+        return map_to_tokens(self.proj(image)), reduced(image.shape[2:], SINGLE_SCALE_PATCH)
 
 
 @MODELS.register_module()
@@ -110,7 +110,7 @@ class CPVT(SingleScaleBackbone):
             OuterBlock,
             arch['dim'],
             arch['heads'],
-            attention=choose('attention', attention, OUTER_ATTENTIONS),
+            eager=choose('attention', attention, ATTENTIONS),
             qkv_bias=True,
             mlp_ratio=mlp_ratio,
             drop_rate=drop_rate,

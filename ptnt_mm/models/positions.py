@@ -10,9 +10,9 @@ its factors: an attention may multiply them and add the product to its logits, o
 queries and keys. They hold no weights: the stage owns the table.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -222,6 +222,20 @@ class PEGPosition(PositionEncoding):
         }
 
 
+class FirstEncoding(PositionEncoding):
+    """The values of another encoding for the first image, for all later ones too."""
+
+    def __init__(self, position: PositionEncoding):
+        super().__init__(position.dim, position.hw, position.class_tokens)
+        self.position, self.first = position, None
+
+    def encode(self, table: Tensor | None, hw: Grid, like: Tensor) -> Tensor | None:
+        """As the other encoding."""
+        if self.first is None:
+            self.first = self.position.encode(table, hw, like)
+        return self.first
+
+
 POSITIONS: dict[str, type[PositionEncoding]] = {
     'learned': LearnedPosition,
     'learned_and_relative': LearnedAndRelativePosition,
@@ -326,6 +340,20 @@ class FlatRelativePosition(GridRelativePosition):
         return super().factors(table, (area(query_hw), 1), (area(key_hw), 1))
 
 
+class FirstFactors(RelativePosition):
+    """The factors of another position for the first image, for all later ones too."""
+
+    def __init__(self, position: RelativePosition):
+        super().__init__(position.query_hw, position.key_hw)
+        self.position, self.first = position, None
+
+    def factors(self, table: Tensor | None, query_hw: Grid, key_hw: Grid) -> Factors | None:
+        """As the other position."""
+        if self.first is None:
+            self.first = self.position.factors(table, query_hw, key_hw)
+        return self.first
+
+
 RELATIVE_POSITIONS: dict[str, type[RelativePosition]] = {
     'grid': GridRelativePosition,
     'flat': FlatRelativePosition,
@@ -374,15 +402,3 @@ def _weights(places: int, to_places: int, like: Tensor) -> Tensor:
 def without_autocast(like: Tensor) -> AbstractContextManager:
     """Switch autocast off in this context; the meta device has none."""
     return nullcontext() if like.is_meta else torch.autocast(like.device.type, enabled=False)
-
-
-def keep_first(resize: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a function so that every call returns the result of the first."""
-    results = []
-
-    def resize_once(*args: Any, **options: Any) -> Any:
-        if not results:
-            results.append(resize(*args, **options))
-        return results[0]
-
-    return resize_once

@@ -7,7 +7,7 @@ from itertools import accumulate
 import torch
 from torch import Tensor, nn
 
-from ptnt_mm.models.attention import OUTER_ATTENTIONS, OuterAttention
+from ptnt_mm.models.attention import ATTENTIONS, prepare_bias
 from ptnt_mm.models.backbone import (
     Backbone,
     FeatureInfo,
@@ -26,8 +26,8 @@ from ptnt_mm.models.positions import (
     PEG,
     POSITIONS,
     RELATIVE_POSITIONS,
+    FirstFactors,
     RelativePosition,
-    keep_first,
 )
 from ptnt_mm.models.tokens import (
     PATCH,
@@ -215,7 +215,7 @@ class Stage(nn.Module):
         pretrain_hw: Grid that the position table belongs to, in tokens.
         relative_position: How the table is resized, a class of :data:`RELATIVE_POSITIONS`.
         pegs: Position encoding generators by the block that they follow, -1 for the stage's input.
-        attention: Class of the outer attention.
+        eager: Whether outer attention is the published form, see :class:`OuterAttention`.
         mlp_ratio: Hidden width of an MLP as a multiple of the token's width.
         with_se: Whether outer MLPs have squeeze and excitation.
         drop_rate: Dropout inside the MLPs and after the attention's projection.
@@ -235,7 +235,7 @@ class Stage(nn.Module):
         pretrain_hw: Grid,
         relative_position: type[RelativePosition],
         pegs: dict[int, PEG],
-        attention: type[OuterAttention],
+        eager: bool = False,
         mlp_ratio: int = 4,
         with_se: bool = False,
         drop_rate: float = 0.0,
@@ -245,9 +245,9 @@ class Stage(nn.Module):
         super().__init__()
         self.sr_ratio = sr_ratio
         self.with_cp = with_cp
-        self.prepare_bias = attention.prepare_bias
+        self.eager = eager
         shared = dict(
-            attention=attention,
+            eager=eager,
             sr_ratio=sr_ratio,
             mlp_ratio=mlp_ratio,
             with_se=with_se,
@@ -271,7 +271,7 @@ class Stage(nn.Module):
     def forward(self, inner: Tensor, outer: Tensor, hw: Grid) -> tuple[Tensor, Tensor]:
         """Inner (B*N, 16, c), outer (B, N, C) -> the same; ``hw`` in tokens."""
         factors = self.relative_position.factors(self.relative_pos, hw, self.key_hw(hw))
-        bias = self.prepare_bias(factors)
+        bias = prepare_bias(factors, self.eager)
         if self.peg is not None:
             outer = self.peg(outer, hw)
         for block in self.blocks:
@@ -400,7 +400,7 @@ class PyramidTNT(Backbone):
                 pretrain_hw=tuple(side // 2**i for side in self.pretrain_hw),
                 relative_position=table_class,
                 pegs=self.position.new_pegs(outer_dims[i], arch['depths'][i]),
-                attention=choose('attention', attention, OUTER_ATTENTIONS),
+                eager=choose('attention', attention, ATTENTIONS),
                 mlp_ratio=mlp_ratio,
                 with_se=with_se,
                 drop_rate=drop_rate,
@@ -466,8 +466,7 @@ class PyramidTNT(Backbone):
         """
         super().resize_tables_once()
         for stage in self.stages:
-            relative = stage.relative_position
-            relative.factors = keep_first(relative.factors)
+            stage.relative_position = FirstFactors(stage.relative_position)
 
     def get_layer_depth(self, param_name: str, prefix: str = '') -> tuple[int, int]:
         """The depth of a parameter and the number of depths, for layer-wise learning rates.

@@ -17,7 +17,7 @@ from ptnt_mm.models.backbone import (
     is_positive,
 )
 from ptnt_mm.models.blocks import OuterBlock
-from ptnt_mm.models.tokens import PLAIN_PATCH, Grid, tokens_to_contiguous_map
+from ptnt_mm.models.tokens import SINGLE_SCALE_PATCH, Grid, tokens_to_contiguous_map
 
 _POSITIONS = ('learned', 'sinusoidal', 'peg', 'none')
 """The supported encodings; relative tables have no entry for a class token."""
@@ -46,7 +46,7 @@ class SingleScaleBackbone(Backbone):
         init_cfg: Pretrained weights.
     """
 
-    patch = PLAIN_PATCH
+    patch = SINGLE_SCALE_PATCH
 
     def __init__(
         self,
@@ -66,10 +66,10 @@ class SingleScaleBackbone(Backbone):
         self.depth, self.dim = arch['depth'], dim
         self.out_indices = check_out_indices(out_indices, self.depth, 'blocks', '(-1,)')
         self.feature_info = FeatureInfo(
-            'blocks', (dim,) * self.depth, (PLAIN_PATCH,) * self.depth, self.out_indices
+            'blocks', (dim,) * self.depth, (SINGLE_SCALE_PATCH,) * self.depth, self.out_indices
         )
-        side = check_pretrain_img_size(pretrain_img_size, PLAIN_PATCH)
-        self.pretrain_hw = (side // PLAIN_PATCH,) * 2
+        side = check_pretrain_img_size(pretrain_img_size, SINGLE_SCALE_PATCH)
+        self.pretrain_hw = (side // SINGLE_SCALE_PATCH,) * 2
         self.class_tokens = class_tokens
         self.gives_class_token = choose('out_type', out_type, OUT_TYPES)
         if self.gives_class_token and not class_tokens:

@@ -6,12 +6,12 @@ from functools import partial
 
 from torch import Tensor, nn
 
-from ptnt_mm.models.attention import OUTER_ATTENTIONS
+from ptnt_mm.models.attention import ATTENTIONS
 from ptnt_mm.models.backbone import Published, check_heads, choose, choose_position, read_arch
 from ptnt_mm.models.blocks import NestedBlock, WordNorm, run_block, word_to_sentence
 from ptnt_mm.models.single_scale import SingleScaleBackbone
 from ptnt_mm.models.tokens import (
-    PLAIN_PATCH,
+    SINGLE_SCALE_PATCH,
     Grid,
     map_to_tokens,
     map_to_words,
@@ -96,12 +96,13 @@ class WordStem(nn.Module):
 
     def __init__(self, dim: int, word_side: int):
         super().__init__()
-        self.proj = nn.Conv2d(3, dim, 7, stride=PLAIN_PATCH // word_side, padding=3)
+        self.proj = nn.Conv2d(3, dim, 7, stride=SINGLE_SCALE_PATCH // word_side, padding=3)
 
     def forward(self, image: Tensor) -> tuple[Tensor, Grid]:
         """(B, 3, H, W) -> inner (B*N, m, c), hw (H/16, W/16); sides are multiples of 16."""
-        patches = tokens_to_map(map_to_words(image, PLAIN_PATCH), (PLAIN_PATCH, PLAIN_PATCH))
-        return map_to_tokens(self.proj(patches)), reduced(image.shape[2:], PLAIN_PATCH)
+        side = SINGLE_SCALE_PATCH
+        patches = tokens_to_map(map_to_words(image, side), (side, side))
+        return map_to_tokens(self.proj(patches)), reduced(image.shape[2:], side)
 
 
 class LegacyWordStem(WordStem):
@@ -109,8 +110,8 @@ class LegacyWordStem(WordStem):
 
     def forward(self, image: Tensor) -> tuple[Tensor, Grid]:
         """(B, 3, H, W) -> inner (B*N, m, c), hw (H/16, W/16); sides are multiples of 16."""
-        words = map_to_words(self.proj(image), PLAIN_PATCH // self.proj.stride[0])
-        return words, reduced(image.shape[2:], PLAIN_PATCH)
+        words = map_to_words(self.proj(image), SINGLE_SCALE_PATCH // self.proj.stride[0])
+        return words, reduced(image.shape[2:], SINGLE_SCALE_PATCH)
 
 
 @MODELS.register_module()
@@ -206,7 +207,7 @@ class TNT(SingleScaleBackbone):
             outer_dim,
             arch['inner_heads'],
             arch['outer_heads'],
-            attention=choose('attention', attention, OUTER_ATTENTIONS),
+            eager=choose('attention', attention, ATTENTIONS),
             mlp_ratio=mlp_ratio,
             with_se=with_se,
             drop_rate=drop_rate,
@@ -268,9 +269,9 @@ class LegacyTNT(TNT):
 def _word_side(words: int) -> int:
     """Words along one side of a patch."""
     side = math.isqrt(words)
-    if side * side != words or PLAIN_PATCH % side:
+    if side * side != words or SINGLE_SCALE_PATCH % side:
         raise ValueError(
             f"arch['words'] is {words}: expected 4, 16 or 64, a square whose side divides the "
-            f'{PLAIN_PATCH} pixels of a patch'
+            f'{SINGLE_SCALE_PATCH} pixels of a patch'
         )
     return side

@@ -19,7 +19,7 @@ Grid = tuple[int, int]
 PATCH = 8
 """Side of an outer token in PyramidTNT's first stage, in pixels."""
 
-PLAIN_PATCH = 16
+SINGLE_SCALE_PATCH = 16
 """Side of an outer token in TNT and CPVT, in pixels."""
 
 WORD_SIDE = 4

@@ -5,14 +5,14 @@ import re
 from typing import NamedTuple
 
 from ptnt_mm.models.classifiers import FAMILY
-from ptnt_mm.models.tokens import PATCH, PLAIN_PATCH
+from ptnt_mm.models.tokens import PATCH, SINGLE_SCALE_PATCH
 from ptnt_mm.utils.text import first_few
 from ptnt_mm.weights.names import Weights, by_our_names
 
 _LOOKS = (
-    ('LegacyTNT', r'blocks\.\d+\.proj\.bias', 'outer_dim', PLAIN_PATCH),
-    ('TNT', r'blocks\.\d+\.inner_', 'outer_dim', PLAIN_PATCH),
-    ('CPVT', r'blocks\.\d+\.outer_', 'dim', PLAIN_PATCH),
+    ('LegacyTNT', r'blocks\.\d+\.proj\.bias', 'outer_dim', SINGLE_SCALE_PATCH),
+    ('TNT', r'blocks\.\d+\.inner_', 'outer_dim', SINGLE_SCALE_PATCH),
+    ('CPVT', r'blocks\.\d+\.outer_', 'dim', SINGLE_SCALE_PATCH),
     ('PyramidTNT', r'word_merges\.|outer_pos', 'outer_dims', PATCH),
 )
 """Class, names that no class above it has, key of its width, side of a sentence in pixels."""

@@ -9,13 +9,12 @@ from torch import Tensor
 
 from ptnt_mm.models import attention, cpu_attention
 from ptnt_mm.models.attention import (
-    EagerOuterAttention,
-    FusedOuterAttention,
     InnerAttention,
     OuterAttention,
     attend_biased,
     explicit_attention,
     fold,
+    prepare_bias,
 )
 from ptnt_mm.models.cpu_attention import runs_slicewise, slicewise
 from ptnt_mm.models.positions import Factors, FlatRelativePosition, GridRelativePosition
@@ -25,12 +24,13 @@ from . import golden
 DIM, HEADS, RATIO = 12, 3, 2
 NATIVE, NATIVE_KEYS = (6, 6), (3, 3)
 GRIDS = [NATIVE, (5, 7), (1, 1), (4, 9)]
-ATTENTIONS = [EagerOuterAttention, FusedOuterAttention]
 
 
-def build(cls: type, ratio: int = RATIO, attn_drop: float = 0.0) -> OuterAttention:
+def build(eager: bool, ratio: int = RATIO, attn_drop: float = 0.0) -> OuterAttention:
     """An attention in double precision with golden weights."""
-    return golden.filled(cls(DIM, HEADS, ratio, attn_drop, proj_drop=0.0)).double()
+    return golden.filled(
+        OuterAttention(DIM, HEADS, attn_drop, sr_ratio=ratio, eager=eager)
+    ).double()
 
 
 def key_hw(hw: tuple[int, int], ratio: int = RATIO) -> tuple[int, int]:
@@ -63,25 +63,25 @@ def by_hand(attn, queries: Tensor, keys: Tensor, bias: Tensor) -> Tensor:
     return torch.stack(images)
 
 
-def run(cls: type, position: type | None, hw: tuple[int, int]) -> list[Tensor]:
+def run(eager: bool, position: type | None, hw: tuple[int, int]) -> list[Tensor]:
     """The output for random tokens and a random table, and the gradients of all inputs."""
     torch.manual_seed(1)
-    attn, outer, table = build(cls), tokens(hw).requires_grad_(), relative_table()
+    attn, outer, table = build(eager), tokens(hw).requires_grad_(), relative_table()
     bias, sources = None, [outer, *attn.parameters()]
     if position is not None:
         factors = position(NATIVE, NATIVE_KEYS).factors(table, hw, key_hw(hw))
-        bias = attn.prepare_bias(factors)
+        bias = prepare_bias(factors, attn.eager)
         sources.append(table)
     found = attn(outer, hw, bias)
     return [found, *torch.autograd.grad(found.square().sum(), sources)]
 
 
 @pytest.mark.parametrize('hw', GRIDS)
-@pytest.mark.parametrize('cls', ATTENTIONS)
-def test_outer_attention_is_what_the_spec_writes(cls, hw):
-    attn, outer, table = build(cls), tokens(hw), relative_table()
+@pytest.mark.parametrize('eager', [True, False])
+def test_outer_attention_is_what_the_spec_writes(eager, hw):
+    attn, outer, table = build(eager), tokens(hw), relative_table()
     factors = GridRelativePosition(NATIVE, NATIVE_KEYS).factors(table, hw, key_hw(hw))
-    found = attn(outer, hw, attn.prepare_bias(factors))
+    found = attn(outer, hw, prepare_bias(factors, attn.eager))
     expected = by_hand(attn, outer, attn.key_tokens(outer, hw), factors.bias()[0])
     torch.testing.assert_close(found, expected)
 
@@ -89,14 +89,14 @@ def test_outer_attention_is_what_the_spec_writes(cls, hw):
 @pytest.mark.parametrize('hw', GRIDS)
 @pytest.mark.parametrize('position', [GridRelativePosition, FlatRelativePosition, None])
 def test_fused_equals_eager_with_all_gradients(position, hw):
-    eager, fused = (run(cls, position, hw) for cls in ATTENTIONS)
+    eager, fused = (run(eager, position, hw) for eager in (True, False))
     torch.testing.assert_close(fused, eager, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize('hw', GRIDS)
 @pytest.mark.parametrize('ratio', [2, 4])
 def test_border_keys_average_their_real_tokens(ratio, hw):
-    attn, outer = build(EagerOuterAttention, ratio), tokens(hw)
+    attn, outer = build(True, ratio), tokens(hw)
     grid = outer.unflatten(1, hw)
     windows = [
         grid[:, y : y + ratio, x : x + ratio].mean(dim=(1, 2))
@@ -109,7 +109,7 @@ def test_border_keys_average_their_real_tokens(ratio, hw):
 
 
 def test_without_reduction_keys_are_the_tokens():
-    attn, outer = build(EagerOuterAttention, ratio=1), tokens((5, 7))
+    attn, outer = build(True, ratio=1), tokens((5, 7))
     assert attn.key_tokens(outer, (5, 7)) is outer
     assert not hasattr(attn, 'linear')
 
@@ -121,10 +121,10 @@ def test_inner_attention_stays_inside_a_sentence():
     torch.testing.assert_close(attn(words), by_hand(attn, words, words, none))
 
 
-@pytest.mark.parametrize('cls', ATTENTIONS)
-def test_dropout_of_weights_keeps_the_mean(cls):
+@pytest.mark.parametrize('eager', [True, False])
+def test_dropout_of_weights_keeps_the_mean(eager):
     """Over 4000 copies of one image the standard error is about 0.01."""
-    attn, one = build(cls, attn_drop=0.3), tokens((2, 3), batch=1)
+    attn, one = build(eager, attn_drop=0.3), tokens((2, 3), batch=1)
     found = attn(one.expand(4000, -1, -1), (2, 3), None)
     expected = attn.eval()(one, (2, 3), None)
     assert found.std(dim=0).min() > 0.01
@@ -132,7 +132,7 @@ def test_dropout_of_weights_keeps_the_mean(cls):
 
 
 @pytest.mark.parametrize(
-    'build_attn', [InnerAttention, partial(EagerOuterAttention, sr_ratio=1)], ids=['inner', 'outer']
+    'build_attn', [InnerAttention, partial(OuterAttention, eager=True)], ids=['inner', 'outer']
 )
 def test_dropout_after_the_projection(build_attn):
     attn = build_attn(DIM, HEADS, attn_drop=0.0, proj_drop=0.5)

@@ -39,5 +39,5 @@ def test_options_reach_the_backbone(micro_arch):
     assert model.stages[3].blocks[0].drop_path.rate == pytest.approx(0.4)
     assert model.pos_drop.p == model.stages[0].blocks[0].outer_mlp.drop.p == 0.2
     assert type(model.stages[0].blocks[0].se_layer).__name__ == 'SqueezeExcite'
-    assert type(model.stages[0].blocks[0].outer_attn).__name__ == 'EagerOuterAttention'
+    assert model.stages[0].blocks[0].outer_attn.eager
     assert model.outer_pos.shape == (1, 24 * 24, 8)
