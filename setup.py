@@ -74,6 +74,7 @@ EXTRAS = {
     ],
     'dev': [
         'hypothesis>=6.100',
+        'import-linter>=2.1',
         # Generates and runs the notebook of the tutorial.
         'ipykernel>=6.29',
         # Writes data sets that the tests of `ptnt new` read.
