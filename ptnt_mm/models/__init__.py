@@ -1,5 +1,9 @@
-"""The networks and necks that a config can name."""
+"""The networks and necks that a config can name.
 
+Importing this package also registers the constructors in ``optimizer.py``.
+"""
+
+from ptnt_mm.models import optimizer  # noqa: F401
 from ptnt_mm.models.classifiers import PlainClassifier, PyramidTNTClassifier
 from ptnt_mm.models.cpvt import CPVT
 from ptnt_mm.models.necks import FinerLevelNeck, SimpleFeaturePyramid, TransposedConvNeck

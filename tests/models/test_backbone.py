@@ -1,7 +1,6 @@
 """Random weights, stochastic depth by block, and the description of maps as in timm."""
 
 import math
-from copy import deepcopy
 
 import pytest
 import torch
@@ -38,30 +37,6 @@ def test_feature_info_of_two_stages():
     assert info.channels() == [160, 320] and info.reduction() == [16, 32]
     assert info.module_name() == ['stages.1', 'stages.2']
     assert info[3] == dict(num_chs=320, reduction=64, module='stages.3', index=3)
-
-
-@pytest.mark.slow
-def test_feature_info_is_what_the_backbone_declares_and_returns(backbone):
-    info = backbone.feature_info
-    assert info.channels() == list(backbone.out_channels)
-    assert info.reduction() == list(backbone.out_strides)
-    for name in info.module_name():
-        assert backbone.get_submodule(name) is not None
-    if not isinstance(backbone, PyramidTNTClassifier):
-        maps = backbone(torch.zeros(1, 3, 128, 192, device='meta'))
-        assert [m.shape[1] for m in maps] == info.channels()
-        assert [192 // m.shape[3] for m in maps] == info.reduction()
-
-
-@pytest.mark.slow
-def test_feature_info_is_what_timm_computes(backbone):
-    from timm.models import _features as features
-
-    ours = backbone.feature_info
-    theirs = features.FeatureInfo(deepcopy(ours.info), ours.out_indices)
-    for method in ('channels', 'reduction', 'module_name'):
-        assert getattr(ours, method)() == getattr(theirs, method)()
-    assert ours[0] == theirs[0]
 
 
 def test_random_weights_of_a_linear_layer():

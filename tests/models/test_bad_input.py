@@ -3,7 +3,6 @@
 import re
 
 import pytest
-import torch
 
 from ptnt_mm.models import PyramidTNT
 from ptnt_mm.models.backbone import full_names
@@ -78,22 +77,3 @@ def test_an_arch_dict_with_missing_keys(micro_arch):
     arch = {key: values for key, values in micro_arch.items() if key != 'inner_dims'}
     with pytest.raises(ValueError, match=re.escape("missing=['inner_dims']")):
         PyramidTNT(arch)
-
-
-@pytest.mark.parametrize(
-    ('image', 'message'),
-    [
-        (torch.zeros(1, 4, 64, 64), 'takes images (B, 3, H, W), but got (1, 4, 64, 64)'),
-        (torch.zeros(3, 64, 64), 'takes images (B, 3, H, W), but got (3, 64, 64)'),
-        (torch.zeros(1, 3, 64, 64, dtype=torch.uint8), 'but got torch.uint8: subtract the mean'),
-        (torch.zeros(1, 3, 64, 64, dtype=torch.int64), 'but got torch.int64'),
-        (torch.zeros(1, 3, 7, 64), 'at least 8x8 pixels, one token, but got 7x64'),
-        (torch.zeros(1, 3, 64, 1), 'at least 8x8 pixels, one token, but got 64x1'),
-    ],
-    ids=['channels', 'axes', 'uint8', 'int64', 'low', 'narrow'],
-)
-def test_images(build_micro, image, message):
-    model = build_micro()
-    for forward in (model, model.forward_tokens):
-        with pytest.raises(ValueError, match=re.escape(message)):
-            forward(image)

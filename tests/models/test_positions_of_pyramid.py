@@ -28,17 +28,6 @@ def test_each_has_its_weights_and_trains_them(build_micro, position):
     assert [name for name, p in model.named_parameters() if p.grad is None] == []
 
 
-@pytest.mark.parametrize('position', POSITIONS)
-@torch.inference_mode()
-def test_either_attention_gives_the_same(build_micro, position):
-    image = golden.image(1, 61, 93).double()
-    eager, fused = (
-        build_micro(position=position, attention=attention).double().eval()(image)
-        for attention in ('eager', 'fused')
-    )
-    torch.testing.assert_close(fused, eager, rtol=1e-9, atol=1e-9)
-
-
 @torch.inference_mode()
 def test_the_published_one_is_the_default(build_micro):
     image = golden.image(1, 61, 93)

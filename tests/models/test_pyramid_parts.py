@@ -6,7 +6,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from ptnt_mm.models.attention import EagerOuterAttention, FusedOuterAttention
 from ptnt_mm.models.blocks import NestedBlock
 from ptnt_mm.models.positions import FlatRelativePosition, GridRelativePosition, RelativePosition
 from ptnt_mm.models.pyramid_tnt import SentenceAggregation, Stage, Stem, WordAggregation
@@ -14,11 +13,9 @@ from ptnt_mm.models.tokens import map_to_words, tokens_to_map, words_to_map
 
 from . import golden
 
-ATTENTIONS = [EagerOuterAttention, FusedOuterAttention]
-
 
 def fresh(
-    attention: type = FusedOuterAttention,
+    eager: bool = False,
     position: type = GridRelativePosition,
     with_cp: bool = False,
     drop: float = 0.0,
@@ -36,7 +33,7 @@ def fresh(
         pretrain_hw=pretrain_hw,
         relative_position=position,
         pegs={},
-        attention=attention,
+        eager=eager,
         drop_rate=drop,
         attn_drop_rate=drop,
         with_cp=with_cp,
@@ -72,9 +69,9 @@ def test_the_first_blocks_are_nested():
     assert [isinstance(block, NestedBlock) for block in build().blocks] == [True, False, False]
 
 
-@pytest.mark.parametrize('attention', ATTENTIONS)
-def test_without_a_position_there_is_no_table(attention):
-    stage = build(attention, position=RelativePosition)
+@pytest.mark.parametrize('eager', [True, False])
+def test_without_a_position_there_is_no_table(eager):
+    stage = build(eager, position=RelativePosition)
     assert not [name for name, _ in stage.named_parameters() if 'pos' in name]
     inner, outer = tokens((3, 5))
     assert stage(inner, outer, (3, 5))[1].shape == outer.shape
@@ -91,11 +88,11 @@ def test_the_position_matters_and_each_class_in_its_way(hw):
     assert torch.allclose(grid, flat, atol=1e-5) == (hw == (8, 8))
 
 
-@pytest.mark.parametrize('attention', ATTENTIONS)
-def test_recomputing_keeps_less(attention):
+@pytest.mark.parametrize('eager', [True, False])
+def test_recomputing_keeps_less(eager):
     sample = tokens((8, 8))
-    plain = saved_bytes(build(attention), *sample, (8, 8))
-    assert saved_bytes(build(attention, with_cp=True), *sample, (8, 8)) < 0.1 * plain
+    plain = saved_bytes(build(eager), *sample, (8, 8))
+    assert saved_bytes(build(eager, with_cp=True), *sample, (8, 8)) < 0.1 * plain
 
 
 @pytest.fixture
