@@ -9,6 +9,7 @@ import warnings
 from importlib import import_module
 from importlib.util import find_spec
 
+from ptnt_mm.former_paths import add_finder
 from ptnt_mm.version import __version__
 
 __all__ = ['__version__', 'engine', 'get_config', 'models']
@@ -31,4 +32,5 @@ else:
     from ptnt_mm import engine, models, side_effects
     from ptnt_mm.config.zoo import get_config
 
+    add_finder()
     side_effects.apply()

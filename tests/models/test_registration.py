@@ -1,6 +1,5 @@
 """One class for every host: registered once, found from all of them."""
 
-import importlib
 from pathlib import Path
 
 import pytest
@@ -39,20 +38,3 @@ def test_found_from_mmdet_and_mmseg(tmp_path: Path):
     script, output = tmp_path / 'script.py', tmp_path / 'output.txt'
     script.write_text(FROM_THE_HOSTS)
     assert Forked([script], tmp_path, output).wait() == 0, output.read_text()
-
-
-@pytest.mark.parametrize(
-    ('path', 'found'),
-    [
-        ('instance_tta.InstanceTTAModel', 'mmdet_models'),
-        ('peg_detr.PEGDETR', 'mmdet_models'),
-        ('simple_feature_pyramid.SimpleFeaturePyramid', 'necks'),
-        ('upsampling_necks.FinerLevelNeck', 'necks'),
-        ('upsampling_necks.TransposedConvNeck', 'necks'),
-    ],
-)
-def test_a_class_is_found_by_its_former_path(path: str, found: str):
-    pytest.importorskip('mmdet')
-    name = path.partition('.')[2]
-    module = importlib.import_module(f'ptnt_mm.models.{found}')
-    assert MODELS.get(f'ptnt_mm.models.{path}') is getattr(module, name)

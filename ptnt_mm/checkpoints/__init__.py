@@ -1,1 +1,0 @@
-"""Former path of `ptnt_mm.weights.reader`."""

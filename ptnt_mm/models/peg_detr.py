@@ -1,3 +1,0 @@
-"""The former path of this class, which configs may name."""
-
-from ptnt_mm.models.mmdet_models import PEGDETR  # noqa: F401

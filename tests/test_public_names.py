@@ -1,0 +1,59 @@
+"""Names that configs, scripts and command lines of earlier versions use still work."""
+
+import inspect
+import json
+from importlib import import_module
+
+import mmengine.registry
+import pytest
+from mmengine.registry import MODELS, Registry
+from repository import ROOT
+
+from ptnt_mm import api
+from ptnt_mm.config.zoo import config_names
+from ptnt_mm.former_paths import FORMER
+
+NAMES = json.loads(ROOT.joinpath('tests', 'data', 'public_names.json').read_text())
+REGISTRIES = {r.name: r for r in vars(mmengine.registry).values() if isinstance(r, Registry)}
+
+
+def test_registered_classes():
+    known = {kind: REGISTRIES[kind].module_dict for kind in NAMES['registered']}
+    missing = {
+        name
+        for kind, names in NAMES['registered'].items()
+        for name in names
+        if name not in known[kind]
+    }
+    assert not missing
+
+
+@pytest.mark.parametrize('name', NAMES['functions'])
+def test_functions_keep_their_arguments(name):
+    assert set(NAMES['functions'][name]) <= set(inspect.signature(getattr(api, name)).parameters)
+
+
+def test_configs():
+    assert set(NAMES['configs']) <= set(config_names())
+
+
+@pytest.mark.parametrize('path', NAMES['paths'])
+def test_paths_of_the_documentation(path):
+    module, _, name = path.rpartition('.')
+    try:
+        import_module(path)
+    except ModuleNotFoundError:
+        assert hasattr(import_module(module), name)
+
+
+@pytest.mark.parametrize('path', FORMER)
+def test_a_former_path_has_the_classes_of_the_present_one(path):
+    classes = [c for c in vars(import_module(FORMER[path])).values() if isinstance(c, type)]
+    for cls in classes:
+        assert getattr(import_module(path), cls.__name__) is cls
+
+
+def test_a_config_may_name_a_class_by_its_former_path():
+    from ptnt_mm.models import FinerLevelNeck
+
+    assert MODELS.get('ptnt_mm.models.upsampling_necks.FinerLevelNeck') is FinerLevelNeck
