@@ -2,6 +2,8 @@ import itertools
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ptnt_mm.models.tokens import (
     crop,
@@ -42,6 +44,22 @@ def test_gradients_of_a_contiguous_map_are_in_the_order_of_tokens():
     (tokens_to_contiguous_map(tokens, (H, W)) * weights).sum().backward()
     assert torch.equal(tokens.grad, map_to_tokens(weights))
     assert tokens.grad.is_contiguous()
+
+
+SIDES = st.integers(1, 9)
+
+
+@settings(max_examples=50, derandomize=True, deadline=None, database=None)
+@given(
+    batch=st.integers(1, 3), h=SIDES, w=SIDES, channels=st.integers(1, 4), side=st.integers(1, 8)
+)
+def test_pairs_are_inverse(batch, h, w, channels, side):
+    feature = counted(batch, channels, h, w)
+    assert torch.equal(tokens_to_map(map_to_tokens(feature), (h, w)), feature)
+    feature = counted(batch, channels, side * h, side * w)
+    words = map_to_words(feature, side)
+    assert words.shape == (batch * h * w, side**2, channels)
+    assert torch.equal(words_to_map(words, (h, w), side), feature)
 
 
 def test_crop_cuts_at_the_bottom_and_right():
