@@ -5,7 +5,7 @@ ptnt mmcv-ops install
 
 from ptnt_mm.cli.arguments import Parser
 from ptnt_mm.mmcv_ops import place
-from ptnt_mm.mmcv_ops.status import status
+from ptnt_mm.mmcv_ops.place import status
 
 _ACTIONS = {'install': place.install, 'remove': place.remove, 'status': status}
 

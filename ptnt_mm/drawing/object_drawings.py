@@ -8,8 +8,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from ptnt_mm.drawing.class_drawings import class_name
-from ptnt_mm.drawing.label_places import place_labels
-from ptnt_mm.drawing.letters import font_of, letter_size
+from ptnt_mm.drawing.letters import font_of, letter_size, place_labels
 from ptnt_mm.utils.colours import ink_on, palette_of
 
 _LINES_PER_SIDE = 320

@@ -7,7 +7,7 @@ import matplotlib
 import numpy as np
 from PIL import Image
 
-from ptnt_mm.drawing.pictures import data_url
+from ptnt_mm.drawing.page import data_url
 from ptnt_mm.utils.colours import as_hex
 
 Box = tuple[float, float, float, float]

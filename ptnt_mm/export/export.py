@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import replace
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 
@@ -14,10 +15,17 @@ from ptnt_mm.deploy.runtimes import load_runtime
 from ptnt_mm.engine.load_in_range import stated_range
 from ptnt_mm.export.comparison import TOLERANCE, check_results
 from ptnt_mm.export.evaluation import evaluate_file, images_of, test_images
-from ptnt_mm.export.formats import as_arrays, halved, take_program, write_onnx, write_program
-from ptnt_mm.export.int8 import quantised
-from ptnt_mm.export.loading import check_config, load_end_to_end
-from ptnt_mm.export.options import check_options, choose_format
+from ptnt_mm.export.formats import (
+    FORMATS,
+    PACKAGES,
+    as_arrays,
+    halved,
+    quantised,
+    take_program,
+    write_onnx,
+    write_program,
+)
+from ptnt_mm.export.supported_models import check_config, load_end_to_end
 from ptnt_mm.utils.atomic_files import check_new
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.metrics import readable
@@ -110,6 +118,36 @@ def export(
         if evaluate:
             _print_metrics(config, out)
     return out
+
+
+def choose_format(out: Path, format: str | None) -> str:
+    """The format of a file, by default the one of its suffix; a UserError if they disagree."""
+    by_suffix = {suffix: name for name, suffix in FORMATS.items()}
+    format = format or by_suffix.get(out.suffix)
+    if format is None or FORMATS[format] != out.suffix:
+        expected = ', '.join(f'{suffix} for {name}' for name, suffix in FORMATS.items())
+        raise UserError(f'--out {out}: expected a name that ends in {expected}')
+    return format
+
+
+def check_options(format: str, half: bool, calibrate: Path | None, evaluate: bool) -> None:
+    """Raise a UserError if options exclude each other, or a package is not installed.
+
+    Args:
+        format: One of ``FORMATS``.
+        half: Whether to store float16.
+        calibrate: A folder of images to quantise to 8 bits with, or None.
+        evaluate: Whether to evaluate the file.
+    """
+    if format == 'torch-export' and (half or calibrate):
+        raise UserError('--half and --int8 are for ONNX and OpenVINO, not for torch-export')
+    if format == 'torch-export' and evaluate:
+        raise UserError('--evaluate runs .onnx and .xml files, not .pt2: omit it')
+    if half and calibrate:
+        raise UserError('--half and --int8 cannot be combined: choose one')
+    needed = {*PACKAGES[format], *(('onnxruntime',) if calibrate else ())}
+    if missing := sorted(name for name in needed if find_spec(name) is None):
+        raise UserError(f'exporting needs more packages: pip install {" ".join(missing)}')
 
 
 def _print_metrics(config: Config, out: Path) -> None:

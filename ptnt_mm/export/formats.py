@@ -1,4 +1,4 @@
-"""Take a network's graph and write it as ONNX, for OpenVINO, or as a torch.export program."""
+"""Take a network's graph and write it: ONNX, also of 8 bits, for OpenVINO, or torch.export."""
 
 import copy
 import io
@@ -6,18 +6,21 @@ import json
 import logging
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import torch
-from torch import Tensor
+from mmengine.utils import to_2tuple
+from torch import Tensor, nn
 from torch.export import Dim, ExportedProgram
 
 from ptnt_mm.deploy.export_info import KEY, ExportInfo, with_export_info
-from ptnt_mm.export.dynamic_sizes import keep_sizes_symbolic
 from ptnt_mm.export.end_to_end import INPUTS, EndToEndModel
 from ptnt_mm.models.backbone import Backbone
 from ptnt_mm.utils.atomic_files import sha256, write_atomically
@@ -206,3 +209,105 @@ def as_arrays(program: ExportedProgram, network: EndToEndModel) -> Callable[[dic
         return dict(zip(network.outputs, map(Tensor.numpy, found), strict=True))
 
     return run
+
+
+class AveragePool(nn.Module):
+    """``nn.AdaptiveAvgPool2d`` as two matrix products, which torch exports for any size."""
+
+    def __init__(self, grid: tuple[int, int]):
+        super().__init__()
+        self.grid = grid
+
+    def forward(self, feature: Tensor) -> Tensor:
+        """(B, C, H, W) -> (B, C, h, w)."""
+        rows, columns = map(self._shares, self.grid, feature.shape[2:])
+        return rows.to(feature) @ feature @ columns.to(feature).T
+
+    @staticmethod
+    def _shares(places: int, side: int) -> Tensor:
+        """Weights of the pixels of a side for each place: (places, side)."""
+        place, pixel = torch.arange(places)[:, None], torch.arange(side)
+        start = place * side // places
+        # Not -(-a // b): in an ONNX graph, integer division rounds towards zero.
+        end = ((place + 1) * side + places - 1) // places
+        return ((start <= pixel) & (pixel < end)).float() / (end - start)
+
+
+def keep_sizes_symbolic(network: nn.Module) -> None:
+    """Replace layers that a graph of dynamic size cannot contain by equivalent ones.
+
+    mmseg's upsampling converts a map's size to plain numbers, which become constants of a graph.
+    """
+    for parent in network.modules():
+        for name, child in parent.named_children():
+            if type(child).__name__ == 'Upsample' and getattr(child, 'size', None) is None:
+                factor, mode, aligned = child.scale_factor, child.mode, child.align_corners
+                setattr(parent, name, nn.Upsample(None, factor, mode, aligned))
+            elif isinstance(child, nn.AdaptiveAvgPool2d):
+                grid = to_2tuple(child.output_size)
+                # The average over the full map has an operator.
+                if grid != (1, 1) and None not in grid:
+                    setattr(parent, name, AveragePool(grid))
+
+
+_WEIGHT = {'Conv': 1, 'ConvTranspose': 1, 'Gemm': 1, 'MatMul': 1}
+"""Operators that are quantised, and the index of their weight among the inputs."""
+
+
+def quantised(body: bytes, inputs: Iterable[dict[str, np.ndarray]]) -> bytes:
+    """Quantise convolutions and linear layers, but not attention, normalisation and boxes.
+
+    Weights get a scale for each output channel. The ranges of layer inputs are those seen in the
+    calibration images (OpenVINO computes such a file in 8 bits too).
+
+    Args:
+        body: An ONNX file.
+        inputs: Images and sizes to calibrate with, one image at a time.
+    """
+    import onnx
+    from onnxruntime.quantization import QuantType, quantize_static
+
+    model = onnx.load_from_string(body)
+    names = list(_layers(model.graph))
+    _unshare_biases(model.graph)
+    with tempfile.TemporaryDirectory() as folder, quiet():
+        file = Path(folder, 'int8.onnx')
+        quantize_static(
+            model,
+            file,
+            # The quantiser requests images until it gets None.
+            SimpleNamespace(get_next=partial(next, iter(inputs), None)),
+            nodes_to_quantize=names,
+            op_types_to_quantize=list(_WEIGHT),
+            per_channel=True,
+            weight_type=QuantType.QInt8,
+            activation_type=QuantType.QUInt8,
+            extra_options=dict(MatMulConstBOnly=True),
+        )
+        return file.read_bytes()
+
+
+def _unshare_biases(graph: Any) -> None:
+    """Copy a bias for each layer that uses it, under a name that no other tensor has.
+
+    The quantiser would do so too, but 'val_22' becomes 'val_221' even if there is such a tensor.
+    """
+    stored = {weight.name: weight for weight in graph.initializer}
+    for node in graph.node:
+        if node.op_type in _WEIGHT and len(node.input) == 3 and node.input[2] in stored:
+            bias = graph.initializer.add()
+            bias.CopyFrom(stored[node.input[2]])
+            bias.name = node.input[2] = f'{node.name}.bias'
+
+
+def _layers(graph: Any) -> Iterator[str]:
+    """The names of layers with a stored weight whose input depends on the image."""
+    stored = {weight.name for weight in graph.initializer}
+    of_image = {INPUTS[0]}
+    for node in graph.node:
+        # A size does not depend on pixels: position tables resized to it are not quantised.
+        if node.op_type != 'Shape' and of_image.intersection(node.input):
+            of_image.update(node.output)
+            place = _WEIGHT.get(node.op_type)
+            if place and node.input[0] in of_image and node.input[place] in stored:
+                yield node.name

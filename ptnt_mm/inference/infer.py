@@ -11,8 +11,13 @@ from ptnt_mm.data.image_files import Images
 from ptnt_mm.data.predictions import FORMAT
 from ptnt_mm.inference.load import load_exported, load_predictor
 from ptnt_mm.inference.predictor import Predictor
-from ptnt_mm.inference.results import Results
-from ptnt_mm.inference.source import default_out, find_source, process_images, process_video
+from ptnt_mm.inference.source import (
+    Results,
+    default_out,
+    find_source,
+    process_images,
+    process_video,
+)
 from ptnt_mm.inference.video import Window
 from ptnt_mm.utils.console import fitted
 from ptnt_mm.utils.decoding import type_and_shape

@@ -16,11 +16,16 @@ from ptnt_mm.labels.tree import Tree
 from ptnt_mm.project.backbones import choose_backbone
 from ptnt_mm.project.convert import convert
 from ptnt_mm.project.detectors import find_detector, task_of
-from ptnt_mm.project.facts import Facts, gather_facts
-from ptnt_mm.project.pixels import examine_pixels
+from ptnt_mm.project.facts import (
+    Facts,
+    StepMemory,
+    examine_pixels,
+    free_memory,
+    gather_facts,
+    measure_memory,
+)
 from ptnt_mm.project.recipe import Recipe, choose_recipe
 from ptnt_mm.project.split import split_off
-from ptnt_mm.project.step_memory import StepMemory, free_memory, measure_memory
 from ptnt_mm.project.write import (
     CLASSES,
     HOST_OF,

@@ -1,20 +1,164 @@
-"""Statistics of a data set and the machine, from which a recipe is chosen."""
+"""The data and the machine, from which a recipe is chosen: sizes, pixels, memory of a step."""
 
+import copy
+import io
+import re
+import warnings
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from operator import itemgetter
+from pathlib import Path
 from statistics import median
 
 import numpy as np
+import torch
+from mmengine.config import Config
+from mmengine.dataset import pseudo_collate
+from mmengine.optim import OPTIMIZERS
+from mmengine.registry import DATASETS, DefaultScope
+from torch import Tensor, nn
 
-from ptnt_mm.labels.model import LabelledImage
+from ptnt_mm.config.build import build_model
+from ptnt_mm.data.pixel_values import PixelValues, choose_range, measure_values, oddity
+from ptnt_mm.labels.formats.format import DAMAGED
+from ptnt_mm.labels.model import LabelledImage, Labels
 from ptnt_mm.project.backbones import MeasuredBackbone
 from ptnt_mm.project.detectors import Detector
-from ptnt_mm.project.step_memory import StepMemory
-from ptnt_mm.utils.decoding import Range
+from ptnt_mm.utils.decoding import Range, why_unreadable
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.many_files import on_threads
+from ptnt_mm.utils.text import first_few
 
 _ENOUGH = 10  # objects of a class, to count
+
+
+def examine_pixels(labels: Labels) -> Range | None:
+    """Report what loading would lose, and skip images that no loader of a project can read.
+
+    Returns:
+        The range of values to load images of more than 8 bits in; None if the hosts' loading
+        leaves enough grey levels.
+
+    Raises:
+        UserError: if no image can be read.
+    """
+    paths = [image.path for image in labels.images]
+    found = dict(zip(paths, on_threads(_examine, paths, 'Examining pixels'), strict=True))
+    deep = []
+    for path, (values, problem) in found.items():
+        if problem is not None:
+            labels.report(path, *problem)
+        if values is not None:
+            deep.append(values)
+    unreadable = {path for path, (_, problem) in found.items() if problem and problem[0] == DAMAGED}
+    labels.images = [image for image in labels.images if image.path not in unreadable]
+    if unreadable and not labels.images:
+        path = min(unreadable)
+        raise UserError(f'no image can be read: {path}: {found[path][1][1]}')
+    value_range = choose_range(deep) if deep else None
+    if value_range is not None:
+        labels.notes.append(_note(deep, len(paths), value_range))
+    return value_range
+
+
+def _examine(path: Path) -> tuple[PixelValues | None, tuple[str, str] | None]:
+    """The values of an image of more than 8 bits; and a problem, its kind and detail."""
+    try:
+        content = path.read_bytes()
+        found = oddity(content)
+        return measure_values(content), found and (f'images with {found[0]}', found[1])
+    except Exception as error:  # decoders may raise anything
+        return None, (DAMAGED, why_unreadable(error))
+
+
+def _note(deep: list[PixelValues], total: int, value_range: Range) -> str:
+    kept = [values.levels_of_hosts for values in deep]
+    if all(kept):
+        lost = f'mmcv leaves at most {max(kept)} of 256 grey levels'
+    elif any(values.type == 'int16' for values in deep):
+        lost = 'mmcv garbles negative values'
+    else:
+        lost = 'mmcv cannot load them'
+    lowest, highest = min(v.lowest for v in deep), max(v.highest for v in deep)
+    low, high = value_range
+    return (
+        f'{len(deep):,} of {total:,} images have {first_few(sorted({v.depth for v in deep}))} '
+        f'pixels with values from {lowest:g} to {highest:g}: {lost}. The config loads '
+        f'{low:g} to {high:g} as 256 grey levels; change value_range there for other images'
+    )
+
+
+_SAMPLES = 4  # training images, evenly spread over the data set; the largest is used
+
+_MEMINFO = Path('/proc/meminfo')
+
+
+@dataclass(frozen=True)
+class StepMemory:
+    """Memory of a training step in bytes.
+
+    Attributes:
+        weights: Weights, their gradients and the optimizer's state.
+        image: Memory for each image of the batch.
+    """
+
+    weights: int
+    image: int
+
+
+def measure_memory(config: Config) -> StepMemory:
+    """Take a training step on the CPU with one image, or two if BatchNorm needs them.
+
+    Raises:
+        Exception: if the data set, its pipeline or the model fails.
+    """
+    model = build_model(config).train()
+    images = 2 if config.default_scope == 'mmseg' else 1
+    known = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
+    kept: dict[int, int] = {}
+
+    def remember(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in known:
+            kept[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    with (
+        DefaultScope.overwrite_default_scope(config.default_scope),
+        warnings.catch_warnings(action='ignore'),
+        redirect_stdout(io.StringIO()),  # pycocotools prints its progress
+    ):
+        data_set = DATASETS.build(copy.deepcopy(config.train_dataloader.dataset))
+        chosen = range(0, len(data_set), max(len(data_set) // _SAMPLES, 1))
+        sample = max((data_set[i] for i in chosen), key=lambda sample: sample['inputs'].numel())
+        # Preprocessors pad annotations in place.
+        batch = pseudo_collate([copy.deepcopy(sample) for _ in range(images)])
+        with torch.autograd.graph.saved_tensors_hooks(remember, lambda tensor: tensor):
+            losses = model(**model.data_preprocessor(batch, True), mode='loss')
+        model.parse_losses(losses)[0].backward()
+        return StepMemory(_of_weights(config, model), sum(kept.values()) // images)
+
+
+def free_memory() -> tuple[str, int | None]:
+    """The device that training would use, and its free memory in bytes; None if unknown."""
+    if torch.cuda.is_available():
+        return 'the GPU', torch.cuda.mem_get_info()[0]
+    if not _MEMINFO.exists():
+        return 'the machine', None
+    kilobytes = re.search(r'MemAvailable:\s+(\d+) kB', _MEMINFO.read_text())
+    return 'the machine', int(kilobytes[1]) * 1024 if kilobytes else None
+
+
+def _of_weights(config: Config, model: nn.Module) -> int:
+    """Take an optimizer step; return the bytes of weights, gradients and its state."""
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    optimizer = OPTIMIZERS.build(dict(config.optim_wrapper.optimizer, params=trained))
+    optimizer.step()
+    states = [state for entry in optimizer.state.values() for state in entry.values()]
+    tensors = [*model.parameters(), *(parameter.grad for parameter in trained), *states]
+    return sum(tensor.nbytes for tensor in tensors if isinstance(tensor, Tensor))
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,9 @@ from mmengine.config import Config
 from sklearn.metrics import confusion_matrix
 
 from ptnt_mm.config.data_files import data_sets
-from ptnt_mm.drawing.pictures import outline
+from ptnt_mm.drawing.page import outline
 from ptnt_mm.report.coco_scores import CocoScores, read_annotations, score_results
+from ptnt_mm.report.content import RankedImage
 from ptnt_mm.report.detection_errors import (
     FOREGROUND,
     Detection,
@@ -23,7 +24,6 @@ from ptnt_mm.report.detection_errors import (
     overlaps,
     split_errors,
 )
-from ptnt_mm.report.gallery import RankedImage
 from ptnt_mm.report.tables import SCORE
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted

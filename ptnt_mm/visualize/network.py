@@ -18,8 +18,8 @@ from ptnt_mm.inference.predictor import Image, Predictor
 from ptnt_mm.models.backbone import find_trunk
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.quiet_logs import logging_disabled
-from ptnt_mm.visualize.predictions import Prediction, predict
 from ptnt_mm.visualize.recording import Recording, record
+from ptnt_mm.visualize.scene import Prediction, predict
 from ptnt_mm.weights.pretrained import load_pretrained, pretrained_init
 from ptnt_mm.weights.reader.refusal import CheckpointError
 

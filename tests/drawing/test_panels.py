@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from ptnt_mm.drawing.panels import Panel, Points, around, from_zero
-from ptnt_mm.visualize.projections import scatter_channels, similarity, to_colours
+from ptnt_mm.visualize.sections import scatter_channels, similarity, to_colours
 
 
 def decoded(url: str) -> np.ndarray:

@@ -15,8 +15,7 @@ from ptnt_mm.deploy.pixels import prepared, resize
 from ptnt_mm.deploy.runtimes import load_runtime
 from ptnt_mm.export.comparison import compare
 from ptnt_mm.export.end_to_end import EndToEndModel
-from ptnt_mm.export.formats import OLDEST_TORCH, take_graph, to_onnx, write_onnx
-from ptnt_mm.export.int8 import quantised
+from ptnt_mm.export.formats import OLDEST_TORCH, quantised, take_graph, to_onnx, write_onnx
 from ptnt_mm.export.supported_models import build_network
 
 from .models import decided_model, host_config

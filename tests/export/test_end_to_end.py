@@ -14,13 +14,13 @@ from ptnt_mm.deploy.pixels import prepared
 from ptnt_mm.export.comparison import Differences, check_results, compare, sizes_to_check
 from ptnt_mm.export.dense_heads import sample_at_offsets
 from ptnt_mm.export.dynamic_masks import CondInstDetector, RTMDetInsDetector
-from ptnt_mm.export.dynamic_sizes import AveragePool
 from ptnt_mm.export.end_to_end import (
     DenseDetector,
     EndToEndModel,
     EndToEndSegmenter,
     TwoStageDetector,
 )
+from ptnt_mm.export.formats import AveragePool
 from ptnt_mm.export.supported_models import build_network
 from ptnt_mm.utils.errors import UserError
 

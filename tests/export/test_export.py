@@ -23,13 +23,11 @@ from ptnt_mm.deploy.export_info import read_export_info
 from ptnt_mm.deploy.pixels import prepared
 from ptnt_mm.deploy.runtimes import load_runtime
 from ptnt_mm.export import export as exporting
-from ptnt_mm.export import options
 from ptnt_mm.export.comparison import compare
 from ptnt_mm.export.evaluation import DeployedModel
 from ptnt_mm.export.export import export
 from ptnt_mm.export.formats import OLDEST_TORCH, take_graph, to_onnx, write_program
-from ptnt_mm.export.loading import load_end_to_end
-from ptnt_mm.export.supported_models import build_network
+from ptnt_mm.export.supported_models import build_network, load_end_to_end
 from ptnt_mm.utils.errors import UserError
 
 from .models import decided_model, narrow_config
@@ -304,7 +302,7 @@ def test_a_command_line_with_too_little_or_too_much(
 
 
 def test_missing_packages_are_named_before_the_work(config: Config, tmp_path: Path, monkeypatch):
-    monkeypatch.setattr(options, 'find_spec', lambda name: None)
+    monkeypatch.setattr('ptnt_mm.export.export.find_spec', lambda name: None)
     with pytest.raises(UserError, match='pip install onnx onnxruntime onnxscript$'):
         export(config, 'x.pth', tmp_path / 'y.onnx')
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ptnt_mm.data.predictions import FORMAT
-from ptnt_mm.inference.results import Results
+from ptnt_mm.inference.source import Results
 from ptnt_mm.utils.errors import UserError
 
 

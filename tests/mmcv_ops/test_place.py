@@ -16,7 +16,6 @@ from repository import ROOT
 
 from ptnt_mm.cli.mmcv_ops import main
 from ptnt_mm.mmcv_ops import place
-from ptnt_mm.mmcv_ops import status as status_module
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.versions import provider
 
@@ -60,8 +59,8 @@ def outcomes(capsys) -> list[str]:
 @pytest.fixture
 def only_plain(monkeypatch):
     """Avoid the import of ptnt_mm, which takes seconds."""
-    name = 'ptnt_mm.mmcv_ops.status._PROGRAMS'
-    monkeypatch.setattr(name, {'import mmcv.ops': status_module._IMPORT})
+    name = 'ptnt_mm.mmcv_ops.place._PROGRAMS'
+    monkeypatch.setattr(name, {'import mmcv.ops': place._IMPORT})
 
 
 def test_status_differs_between_programs_while_nothing_is_installed(mmcv_folder, capsys):
@@ -114,7 +113,7 @@ def test_missing_packages_and_other_versions_are_reported(mmcv_folder, monkeypat
     monkeypatch.setattr(place, 'find_spec', lambda name: None)
     with pytest.raises(UserError, match=f"pip install '{provider('mmcv-lite')}"):
         place.install()
-    assert 'mmcv-lite' in status_module.status()
+    assert 'mmcv-lite' in place.status()
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason='root may write anywhere')

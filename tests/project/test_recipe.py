@@ -14,9 +14,8 @@ from ptnt_mm.labels.model import LabelledImage, LabelledObject
 from ptnt_mm.project.backbones import MeasuredBackbone, find_backbone
 from ptnt_mm.project.create import copy_fragments
 from ptnt_mm.project.detectors import find_detector
-from ptnt_mm.project.facts import Facts, small_objects
+from ptnt_mm.project.facts import Facts, StepMemory, small_objects
 from ptnt_mm.project.recipe import RULES, choose_recipe
-from ptnt_mm.project.step_memory import StepMemory
 from ptnt_mm.project.write import config_text
 
 PYRAMID = MeasuredBackbone(

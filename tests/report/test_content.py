@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ptnt_mm.report import content, gallery
+from ptnt_mm.report import content
 from ptnt_mm.report.training_run import TrainingRun, read_run
 
 from .made_runs import make_detector
@@ -110,7 +110,7 @@ def test_both_runs_say_something_of_every_image(runs: list[TrainingRun]):
 def test_a_gallery_ends_where_the_page_is_full(runs: list[TrainingRun], monkeypatch):
     reports = {run.name: run.read_report() for run in runs}
     images = content.page_content(runs, reports, {})['galleries'][0]['images']
-    data = gallery._MARKUP * len(json.dumps(images[0]['runs']))
+    data = content._MARKUP * len(json.dumps(images[0]['runs']))
     monkeypatch.setattr(content, '_MOST_BYTES', len(images[0]['picture']) + data + 10)
     assert content.page_content(runs, reports, {})['galleries'][0]['images'] == images[:1]
 

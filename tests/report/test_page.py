@@ -9,7 +9,7 @@ import pytest
 from browser import PHONE, chromium, height, needs_chromium, quiet_page, width
 
 from ptnt_mm.cli.report import main
-from ptnt_mm.drawing.label_places import overlaps
+from ptnt_mm.drawing.letters import overlaps
 from ptnt_mm.drawing.page import TEMPLATES
 
 from . import made_runs

@@ -13,7 +13,7 @@ from pycocotools import mask as coco_mask
 from pycocotools.coco import COCO
 
 from ptnt_mm.cli.demo import main
-from ptnt_mm.demo import coco, dataset, photographs, scenes
+from ptnt_mm.demo import dataset, photographs, scenes
 from ptnt_mm.demo.dataset import DemoSpec, make_demo_data
 from ptnt_mm.demo.scenes import CLASSES, compose
 from ptnt_mm.utils.errors import UserError
@@ -131,7 +131,7 @@ def test_splits_share_no_background_and_no_coin():
 
 
 def decoded(mask):
-    outlines = list(coco.polygons(mask))
+    outlines = list(dataset.polygons(mask))
     return coco_mask.decode(coco_mask.merge(coco_mask.frPyObjects(outlines, *mask.shape)))
 
 

@@ -14,7 +14,6 @@ from ptnt_mm.api import visualize
 from ptnt_mm.config.build import build_model
 from ptnt_mm.data.image_files import encode_image
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.visualize import page
 from ptnt_mm.visualize.network import Network, load_network
 from ptnt_mm.visualize.sections import SECTIONS
 from ptnt_mm.weights.reader.refusal import CheckpointError
@@ -128,7 +127,7 @@ def browser() -> Iterator:
 @pytest.fixture
 def file(image: Path, checkpoint: Path, monkeypatch) -> Path:
     """A page with a box chosen, and a class and a file whose names are code."""
-    monkeypatch.setattr(page, 'SECTIONS', [SECTIONS[i] for i in (0, 1, 4)])
+    monkeypatch.setattr('ptnt_mm.visualize.visualize.SECTIONS', [SECTIONS[i] for i in (0, 1, 4)])
     content = torch.load(checkpoint, weights_only=False)
     content['meta']['dataset_meta'] = dict(classes=(SCRIPT,) * 4)
     torch.save(content, image.parent / 'named.pth')

@@ -27,8 +27,7 @@ from ptnt_mm.config.read import read_config
 from ptnt_mm.deploy.runtimes import load_runtime
 from ptnt_mm.export.end_to_end import EndToEndModel
 from ptnt_mm.export.evaluation import pattern
-from ptnt_mm.export.formats import take_graph, to_onnx
-from ptnt_mm.export.int8 import quantised
+from ptnt_mm.export.formats import quantised, take_graph, to_onnx
 from ptnt_mm.export.supported_models import build_network
 
 MMDET = Path(mmdet.__file__).parent / '.mim' / 'configs'
