@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from ptnt_mm.project.backbones import FRAGMENT_BACKBONE
+from ptnt_mm.project.code import Code, keyword, literal
 from ptnt_mm.project.detectors import Place
 from ptnt_mm.project.facts import Facts
 from ptnt_mm.project.recipe import Recipe
-from ptnt_mm.project.write import Code, keyword, literal
 
 _LEVELS = 5  # of a pyramid
 
