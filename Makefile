@@ -11,7 +11,7 @@ PYTHON ?= $(or $(shell export PYENV_VERSION=$(PYENV_VERSION); \
 # uv installs in seconds where pip takes minutes.
 INSTALL = .venv/bin/uv pip install --python .venv/bin/python -c requirements/constraints.txt
 
-DEMO = configs/demo_gfl_lite0.py
+DEMO = configs/demo/demo_gfl_lite0.py
 OUT = work_dirs/demo
 
 .PHONY: help setup demo demo-masks demo-seg demo-cls test test-fast matrix lint docs bench soak clean
@@ -57,11 +57,11 @@ endif
 # OpenMP threads spin this often before they sleep. Without spinning, a step takes a quarter longer. With the default,
 # which is 300 times higher, it takes ten times as long if another program uses the same cores.
 demo demo-masks demo-seg demo-cls: export GOMP_SPINCOUNT = 1000
-demo-masks: DEMO = configs/demo_mask_rcnn_ptnt_ti.py
+demo-masks: DEMO = configs/demo/demo_mask_rcnn_ptnt_ti.py
 demo-masks: OUT = work_dirs/demo_masks
-demo-seg: DEMO = configs/demo_semantic_fpn_ptnt_ti.py
+demo-seg: DEMO = configs/demo/demo_semantic_fpn_ptnt_ti.py
 demo-seg: OUT = work_dirs/demo_seg
-demo-cls: DEMO = configs/demo_classifier_ptnt_ti.py
+demo-cls: DEMO = configs/demo/demo_classifier_ptnt_ti.py
 demo-cls: OUT = work_dirs/demo_cls
 
 define TRAIN_TEST_AND_DRAW

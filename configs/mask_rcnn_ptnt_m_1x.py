@@ -1,8 +1,5 @@
 # Mask R-CNN with PyramidTNT-M, COCO 1x.
-_base_ = [
-    '_base_/models/mask_rcnn_ptnt_m.py',
-    'mmdet::_base_/datasets/coco_instance.py',
-    '_base_/schedules/adamw_1x.py',
-    '_base_/tta/instance.py',
-    '_base_/default_runtime.py',
-]
+_base_ = ['_base_/archs/ptnt_m.py', '_base_/models/mask_rcnn_ptnt.py', '_base_/instance_1x.py']
+
+_base_.model.backbone.arch = _base_.pop('arch')
+_base_.model.neck[0].in_channels = _base_.model.neck[1].in_channels = _base_.pop('channels')

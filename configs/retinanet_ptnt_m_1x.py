@@ -1,8 +1,5 @@
 # RetinaNet with PyramidTNT-M, COCO 1x.
-_base_ = [
-    '_base_/models/retinanet_ptnt_m.py',
-    'mmdet::_base_/datasets/coco_detection.py',
-    '_base_/schedules/adamw_1x.py',
-    '_base_/tta/detection.py',
-    '_base_/default_runtime.py',
-]
+_base_ = ['_base_/archs/ptnt_m.py', '_base_/models/retinanet_ptnt.py', '_base_/detection_1x.py']
+
+_base_.model.backbone.arch = _base_.pop('arch')
+_base_.model.neck[0].in_channels = _base_.model.neck[1].in_channels = _base_.pop('channels')[1:]

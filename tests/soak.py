@@ -40,7 +40,7 @@ _HALF = 'dict(type="Resize", scale=(128, 96), keep_ratio=True)'
 
 # The demo's detector, by epochs.
 SMALL = f"""
-_base_ = {str(ROOT / 'configs' / 'demo_retinanet_ptnt_ti.py')!r}
+_base_ = {str(ROOT / 'configs/demo/demo_retinanet_ptnt_ti.py')!r}
 {_MICRO}
 model = dict(backbone=dict(drop_path_rate=0.1), test_cfg=dict(score_thr=0.0))
 _base_.train_dataloader.dataset.pipeline[2] = {_HALF}
@@ -56,7 +56,7 @@ default_hooks = dict(
 
 # The demo's segmenter, by iterations: checkpoints come in the middle of a pass, too.
 SMALL_MAPS = f"""
-_base_ = {str(ROOT / 'configs' / 'demo_semantic_fpn_ptnt_ti.py')!r}
+_base_ = {str(ROOT / 'configs/demo/demo_semantic_fpn_ptnt_ti.py')!r}
 {_MICRO}
 model = dict(data_preprocessor=dict(size=(96, 96)), backbone=dict(drop_path_rate=0.1))
 _base_.train_dataloader.dataset.pipeline[2] = {_HALF}

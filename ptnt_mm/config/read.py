@@ -9,7 +9,7 @@ from mmengine.config import Config, DictAction
 from mmengine.runner import Runner
 
 from ptnt_mm.config.hosts import how_to_install
-from ptnt_mm.config.zoo import config_from_file, config_names, config_path
+from ptnt_mm.config.zoo import config_from_file, config_names, config_path, moved_config
 from ptnt_mm.explain.frames import place_in_own_code
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import first_few, one_line, suggest, unknown_name
@@ -133,6 +133,8 @@ def _find_config(path: str) -> Path:
         )
     if path in config_names():
         return config_path(path)
+    if moved := moved_config(Path(path)):
+        return moved
     near = suggest(Path(path).stem, config_names())
     raise UserError(
         f'there is no config file {path}: {near or "ptnt configs list prints the names"}'

@@ -1,6 +1,6 @@
 """Find, read and copy the configs that come with the package."""
 
-import shutil
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -28,7 +28,13 @@ def config_root() -> Path:
 
 def config_names() -> list[str]:
     """Return the names that :func:`get_config` accepts."""
-    return sorted(path.stem for path in config_root().glob('*.py'))
+    return sorted(_files())
+
+
+def _files() -> dict[str, Path]:
+    """The configs by name: those for COCO, and those in the folders beside them."""
+    root = config_root()
+    return {file.stem: file for file in (*root.glob('*.py'), *root.glob('[!_]*/*.py'))}
 
 
 def config_path(name: str) -> Path:
@@ -37,9 +43,21 @@ def config_path(name: str) -> Path:
     Raises:
         UserError: if there is no such config; suggests the closest name.
     """
-    if name not in config_names():
-        raise UserError(unknown_name('config', name, config_names()))
-    return config_root() / f'{name}.py'
+    files = _files()
+    if name not in files:
+        raise UserError(unknown_name('config', name, sorted(files)))
+    return files[name]
+
+
+def moved_config(path: Path) -> Path | None:
+    """Find a config by the path that it had when all of them lay in one folder.
+
+    Returns:
+        Where it is now; None if the path exists, or if it never was that of a config.
+    """
+    if path.exists() or path.suffix != '.py' or path.parent.resolve() != config_root():
+        return None
+    return _files().get(path.stem)
 
 
 def get_config(name: str) -> Config:
@@ -52,13 +70,16 @@ def get_config(name: str) -> Config:
 
 
 def config_from_file(file: Path | str) -> Config:
-    """Read a config file as MMEngine does, without parsing the metafiles of its bases' packages."""
-    with _bases_of_hosts_by_path():
+    """Read a config file as MMEngine does, without parsing the metafiles of its bases' packages.
+
+    Bases may also have the path of :func:`moved_config`.
+    """
+    with _bases_by_path():
         return Config.fromfile(file)
 
 
 @contextmanager
-def _bases_of_hosts_by_path() -> Iterator[None]:
+def _bases_by_path() -> Iterator[None]:
     """Let MMEngine find ``mmdet::`` bases by their path in the package.
 
     It parses all metafiles of the package first, 200 of mmdet, which takes longer than all the rest
@@ -73,6 +94,8 @@ def _bases_of_hosts_by_path() -> Iterator[None]:
             file = Path(package.origin).parent / '.mim' / 'configs' / path
             if file.is_file():
                 return str(file), scope
+        elif not scope and (moved := moved_config(Path(filename).parent / base)):
+            return str(moved), None
         return find_base(base, filename)
 
     Config._get_cfg_path = staticmethod(find)
@@ -85,7 +108,8 @@ def _bases_of_hosts_by_path() -> Iterator[None]:
 def copy_config(name: str, folder: Path) -> list[Path]:
     """Copy a config and all its bases into a folder, so that they can be edited.
 
-    Bases from other packages (``mmdet::...``) are not copied.
+    The config is put next to `_base_`, also if it lies in a folder here. Bases from other packages
+    (``mmdet::...``) are not copied.
 
     Args:
         name: The config's name.
@@ -102,7 +126,7 @@ def copy_config(name: str, folder: Path) -> list[Path]:
 
 
 def copy_bases(names: Iterable[str], folder: Path) -> list[Path]:
-    """Copy fragments, such as '_base_/schedules/new.py', and their bases into a folder.
+    """Copy fragments, such as '_base_/project/schedule.py', and their bases into a folder.
 
     Returns and raises what :func:`copy_config` does.
     """
@@ -111,25 +135,43 @@ def copy_bases(names: Iterable[str], folder: Path) -> list[Path]:
 
 
 def _copy(sources: list[Path], folder: Path) -> list[Path]:
-    """Copy configs, keeping their paths relative to the folder of configs."""
-    targets = [folder / source.relative_to(config_root()) for source in sources]
-    for source, target in zip(sources, targets, strict=True):
-        if target.exists() and target.read_bytes() != source.read_bytes():
+    copies = {folder / _place(source): _content(source) for source in sources}
+    for target, content in copies.items():
+        if target.exists() and target.read_bytes() != content:
             raise UserError(f'{target} exists and differs: choose another folder, or move it away')
     try:
-        for source, target in zip(sources, targets, strict=True):
+        for target, content in copies.items():
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, target)
+            target.write_bytes(content)
     except OSError as error:
         raise UserError(f'{folder} cannot be written to: {error.strerror}') from error
-    return targets
+    return list(copies)
+
+
+def _place(file: Path) -> Path:
+    """Where a copy is put in its folder: a config on top, a fragment in `_base_`."""
+    path = file.relative_to(config_root())
+    return path if path.parts[0] == '_base_' else Path(path.name)
+
+
+def _content(file: Path) -> bytes:
+    """The content of a copy: a config from a folder finds its bases from one level higher."""
+    content = file.read_bytes()
+    if _place(file) != file.relative_to(config_root()):
+        for base, path in _own_bases(file).items():
+            content = content.replace(repr(base).encode(), repr(_place(path).as_posix()).encode())
+    return content
+
+
+def _own_bases(file: Path) -> dict[str, Path]:
+    """The bases of a config from the same package: as written there, and where they are."""
+    bases = (base for base in Config._get_base_files(file) if '::' not in base)
+    return {base: Path(os.path.abspath(file.parent / base)) for base in bases}
 
 
 def _with_bases(path: Path) -> list[Path]:
     """List a config file and its bases from the same package, each once."""
     files = [path]
-    for base in Config._get_base_files(path):
-        if '::' not in base:
-            inherited = _with_bases((path.parent / base).resolve())
-            files += [file for file in inherited if file not in files]
+    for base in _own_bases(path).values():
+        files += [file for file in _with_bases(base) if file not in files]
     return files

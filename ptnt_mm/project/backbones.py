@@ -169,7 +169,7 @@ def rows() -> dict[str, dict[str, Any]]:
 
 
 def _table() -> dict[str, Any]:
-    return Config.fromfile(config_root() / '_base_' / 'backbones.py').to_dict()
+    return Config.fromfile(config_root() / '_base_' / 'project' / 'backbones.py').to_dict()
 
 
 def _row(name: str) -> dict[str, Any]:

@@ -36,7 +36,7 @@ class Detector:
     @property
     def fragment(self) -> str:
         """The fragment of a config that contains the model."""
-        return f'_base_/projects/{self.name}.py'
+        return f'_base_/project/models/{self.name}.py'
 
     @cached_property
     def model(self) -> ConfigDict:
@@ -93,7 +93,7 @@ def task_of(name: str) -> str:
 
 
 def _table() -> tuple[dict[str, dict], dict[str, str]]:
-    table = Config.fromfile(config_root() / '_base_' / 'detectors.py').to_dict()
+    table = Config.fromfile(config_root() / '_base_' / 'project' / 'detectors.py').to_dict()
     return table['detectors'], table['defaults']
 
 

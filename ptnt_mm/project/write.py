@@ -28,9 +28,9 @@ def bases(facts: Facts) -> list[str]:
     """The fragments that a config inherits: model, data, schedule, the rest."""
     return [
         facts.detector.fragment,
-        f'_base_/datasets/new_{facts.task}.py',
-        '_base_/schedules/new.py',
-        f'_base_/new_runtime_{HOST_OF[facts.task]}.py',
+        f'_base_/project/data_{facts.task}.py',
+        '_base_/project/schedule.py',
+        f'_base_/project/runtime_{HOST_OF[facts.task]}.py',
     ]
 
 

@@ -7,6 +7,7 @@ from mmengine.config import Config
 
 import ptnt_mm
 from ptnt_mm.config import zoo
+from ptnt_mm.config.read import read_config
 from ptnt_mm.config.zoo import config_from_file, config_path, get_config
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.versions import provider
@@ -33,15 +34,20 @@ def copies(tmp_path_factory) -> Path:
     return folder
 
 
-def test_copies_are_the_same_files_and_none_is_missing(copies: Path):
+def test_no_base_of_a_copy_is_missing(copies: Path):
     for file in copies.rglob('*.py'):
-        assert file.read_bytes() == (zoo.config_root() / file.relative_to(copies)).read_bytes()
         for base in Config._get_base_files(file):
             assert '::' in base or (file.parent / base).is_file(), f'{file} lacks {base}'
 
 
 @pytest.mark.parametrize(
-    'name', ['retinanet_ptnt_s_3x_ms', 'upernet_ptnt_b_160k_ade20k', 'demo_mask_rcnn_ptnt_ti']
+    'name',
+    [
+        'retinanet_ptnt_s_3x_ms',
+        'upernet_ptnt_b_160k_ade20k',
+        'demo_mask_rcnn_ptnt_ti',
+        'custom_cls',
+    ],
 )
 def test_a_copied_config_equals_the_original(name: str, copies: Path):
     copied = config_from_file(copies / f'{name}.py')
@@ -61,6 +67,25 @@ def test_a_folder_that_is_a_file(tmp_path: Path):
     (tmp_path / 'file').touch()
     with pytest.raises(UserError, match='cannot be written to'):
         zoo.copy_config('retinanet_ptnt_s_1x', tmp_path / 'file')
+
+
+@pytest.mark.parametrize('name', ['upernet_ptnt_s_160k_ade20k', 'retinanet_ptnt_s_1x_amp'])
+def test_a_config_is_found_by_the_path_it_had_when_all_lay_in_one_folder(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    expected = get_config(name).to_dict()
+    monkeypatch.chdir(zoo.config_root().parent)
+    assert read_config(f'configs/{name}.py').to_dict() == expected
+    file = tmp_path / 'mine.py'
+    file.write_text(f'_base_ = {str(zoo.config_root() / name)!r} + ".py"')
+    assert config_from_file(file).to_dict() == expected
+
+
+@pytest.mark.parametrize('path', ['my_configs/{}.py', 'configs/_base_/{}.py', 'configs/no/{}.py'])
+def test_a_path_elsewhere_is_no_config_of_the_package(path: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(zoo.config_root().parent)
+    with pytest.raises(UserError, match="did you mean 'custom_coco'"):
+        read_config(path.format('custom_coco'))
 
 
 @pytest.mark.parametrize('name', ['../setup', '_base_/default_runtime', ''])

@@ -14,9 +14,10 @@ from mmengine.registry import HOOKS
 from torch import nn
 
 import ptnt_mm
-from ptnt_mm import complexity, zoo
+from ptnt_mm import complexity
 from ptnt_mm.check.misspelt_settings import check_spelling
 from ptnt_mm.check.strides import check_strides
+from ptnt_mm.config import zoo
 from ptnt_mm.config.build import build_model
 from ptnt_mm.config.start import use_pretrained
 from ptnt_mm.models import PyramidTNTClassifier

@@ -16,7 +16,7 @@ from types import ModuleType
 from forked import Forked
 from repository import ROOT, environment
 
-CONFIG = ROOT / 'configs' / 'demo_retinanet_ptnt_ti.py'
+CONFIG = ROOT / 'configs/demo/demo_retinanet_ptnt_ti.py'
 SEGMENTER = CONFIG.with_name('demo_semantic_fpn_ptnt_ti.py')
 
 # 20 images in batches of 4: epochs of 5 iterations, evaluated after each. Images have half the

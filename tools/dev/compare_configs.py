@@ -1,6 +1,6 @@
 """Train configs on the CPU with several seeds each, and print a table of the results.
 
-    python tools/dev/compare_configs.py configs/demo_retinanet_ptnt_ti.py other.py --seeds 0 1 2
+    python tools/dev/compare_configs.py mine.py other.py --seeds 0 1 2
 
 All configs run with one seed before any runs with the next, so that other work on the machine
 affects all of them equally. Finished runs are kept, interrupted ones start over.

@@ -5,6 +5,7 @@ from itertools import groupby
 
 import yaml
 
+from ptnt_mm.config.zoo import config_path, config_root
 from ptnt_mm.utils.tables import markdown
 from reproduction.entries import Entry, Figures
 
@@ -62,8 +63,13 @@ def zoo_page(entries: list[Entry], measured: Mapping[str, Figures]) -> str:
     return '\n'.join([*tables, *rest, ''])
 
 
+def _path(entry: Entry) -> str:
+    file = config_path(entry.name).relative_to(config_root())
+    return f'configs/{file.as_posix()}'
+
+
 def _link(entry: Entry, prefix: str = '') -> str:
-    return f'[`{entry.name.removeprefix(prefix)}`](../configs/{entry.name}.py)'
+    return f'[`{entry.name.removeprefix(prefix)}`](../{_path(entry)})'
 
 
 def _table(entries: list[Entry], measured: Mapping[str, Figures]) -> str:
@@ -89,7 +95,7 @@ def metafile(entries: list[Entry]) -> str:
         {
             'Name': entry.name,
             'In Collection': 'PyramidTNT',
-            'Config': f'configs/{entry.name}.py',
+            'Config': _path(entry),
             'Metadata': {
                 f'{entry.unit.capitalize()}s': entry.length,
                 'Training Data': entry.data.split()[0],

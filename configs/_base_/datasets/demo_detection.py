@@ -1,5 +1,5 @@
 # The demo set of tools/make_demo_data.py: a few hundred images of about 256 x 192 pixels.
-_base_ = ['./new_detection.py', '../tta/detection.py']
+_base_ = ['../project/data_detection.py', '../tta/detection.py']
 
 data_root = 'data/demo/'
 metainfo = dict(

@@ -1,6 +1,6 @@
 # ATSS (arXiv 1912.02424) with mmdet's head, on RetinaNet's strides, 8 to 128. A leaf sets the arch
 # and the channels, both from archs/, as in atss_ptnt_s_3x_ms.py.
-_base_ = './retinanet_ptnt_s.py'
+_base_ = './retinanet_ptnt.py'
 
 _base_.model.neck[1].add_extra_convs = 'on_output'
 model = dict(

@@ -1,14 +1,14 @@
 # RetinaNet on the backbone's own strides, 8 to 64: no transposed convolutions.
+# A leaf sets the arch and the channels, both from archs/.
 _base_ = 'mmdet::_base_/models/retinanet_r50_fpn.py'
 
 model = dict(
     # Images scaled to [-1, 1], as for the published weights.
     data_preprocessor=dict(mean=[127.5, 127.5, 127.5], std=[127.5, 127.5, 127.5]),
-    backbone=dict(_delete_=True, type='PyramidTNT', arch='tiny', out_norms=True),
+    backbone=dict(_delete_=True, type='PyramidTNT', out_norms=True),
     neck=dict(
         _delete_=True,
         type='FPN',
-        in_channels=[80, 160, 320, 320],
         out_channels=256,
         # Stride 128 is one more convolution.
         add_extra_convs='on_input',

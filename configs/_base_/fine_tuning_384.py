@@ -1,0 +1,25 @@
+# Fine-tunes a TNT at 384 pixels: 1,000 epochs of 8 GPUs x 96 images by SGD. TNT's paper gives no
+# settings; these are DeiT's, whose authors give them at github.com/facebookresearch/deit/issues/45.
+# A leaf sets the arch, its weights and the channels.
+_base_ = [
+    './models/classifier_tnt.py',
+    './schedules/imagenet_300e_tnt.py',
+    './default_runtime_mmpretrain.py',
+]
+
+model = dict(
+    backbone=dict(
+        # The sentence table is resized. No stochastic depth.
+        pretrain_img_size=384,
+        drop_path_rate=0.0,
+        # One of `ptnt weights`, downloaded once; offline, the error states where to put it.
+        init_cfg=dict(type='Pretrained'),
+    )
+)
+optim_wrapper = dict(
+    optimizer=dict(_delete_=True, type='SGD', lr=0.01, momentum=0.9, weight_decay=1e-4)
+)
+train_cfg = dict(max_epochs=1000, val_interval=10)
+_base_.param_scheduler[1].T_max = 995
+_base_.param_scheduler[1].end = 1000
+auto_scale_lr = dict(base_batch_size=768)

@@ -1,4 +1,0 @@
-_base_ = './cascade_mask_rcnn_ptnt_s.py'
-
-_base_.model.backbone.arch = 'base'
-_base_.model.neck[0].in_channels = _base_.model.neck[1].in_channels = [256, 512, 1024, 1024]

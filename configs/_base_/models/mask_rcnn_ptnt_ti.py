@@ -1,4 +1,0 @@
-_base_ = './mask_rcnn_ptnt_s.py'
-
-_base_.model.backbone.arch = 'tiny'
-_base_.model.neck[0].in_channels = _base_.model.neck[1].in_channels = [80, 160, 320, 320]

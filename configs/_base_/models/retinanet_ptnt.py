@@ -1,0 +1,19 @@
+# RetinaNet on strides 8 to 128. A leaf sets the arch and the channels, both from archs/.
+_base_ = 'mmdet::_base_/models/retinanet_r50_fpn.py'
+
+model = dict(
+    # The published weights expect images scaled to [-1, 1], not normalised by ImageNet's mean.
+    data_preprocessor=dict(mean=[127.5, 127.5, 127.5], std=[127.5, 127.5, 127.5]),
+    backbone=dict(
+        _delete_=True,
+        type='PyramidTNT',
+        # Strides 16, 32, 64. The first neck turns them into 8, 16, 32, the only levels that
+        # RetinaNet uses. A finer level would be computed for nothing and get no gradient.
+        out_indices=(1, 2, 3),
+        drop_path_rate=0.1,
+    ),
+    neck=[
+        dict(type='TransposedConvNeck'),
+        dict(type='FPN', out_channels=256, add_extra_convs='on_input', num_outs=5),
+    ],
+)

@@ -1,0 +1,25 @@
+# Semantic FPN for ADE20K. Our recipe: the paper has no semantic segmentation.
+# A leaf sets the arch and the channels, both from archs/.
+_base_ = 'mmseg::_base_/models/fpn_r50.py'
+
+data_preprocessor = dict(
+    # The published weights expect images scaled to [-1, 1], not normalised by ImageNet's mean.
+    mean=[127.5, 127.5, 127.5],
+    std=[127.5, 127.5, 127.5],
+    size=(512, 512),
+    # Pad test images that are smaller than the backbone accepts.
+    test_cfg=dict(size=(8, 8)),
+)
+model = dict(
+    data_preprocessor=data_preprocessor,
+    pretrained=None,
+    backbone=dict(_delete_=True, type='PyramidTNT', drop_path_rate=0.1),
+    neck=[
+        # Strides 8, 16, 32, 64 become 4, 8, 16, 32.
+        dict(type='TransposedConvNeck'),
+        dict(type='FPN', out_channels=256, num_outs=4),
+    ],
+    decode_head=dict(num_classes=150),
+    # For sliding windows: --cfg-options model.test_cfg.mode=slide
+    test_cfg=dict(crop_size=(512, 512), stride=(341, 341)),
+)

@@ -1,0 +1,22 @@
+# UPerNet for ADE20K. Our recipe: the paper has no semantic segmentation.
+# A leaf sets the arch and the channels, both from archs/.
+_base_ = 'mmseg::_base_/models/upernet_swin.py'
+
+data_preprocessor = dict(
+    # The published weights expect images scaled to [-1, 1], not normalised by ImageNet's mean.
+    mean=[127.5, 127.5, 127.5],
+    std=[127.5, 127.5, 127.5],
+    size=(512, 512),
+    # Pad test images that are smaller than the backbone accepts.
+    test_cfg=dict(size=(8, 8)),
+)
+model = dict(
+    data_preprocessor=data_preprocessor,
+    backbone=dict(_delete_=True, type='PyramidTNT', drop_path_rate=0.2),
+    # Strides 8, 16, 32, 64 become 4, 8, 16, 32.
+    neck=dict(type='TransposedConvNeck'),
+    decode_head=dict(num_classes=150),
+    auxiliary_head=dict(num_classes=150),
+    # For sliding windows: --cfg-options model.test_cfg.mode=slide
+    test_cfg=dict(crop_size=(512, 512), stride=(341, 341)),
+)

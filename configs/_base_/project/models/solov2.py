@@ -1,0 +1,60 @@
+# SOLOv2 (2003.10152): no boxes; the cell of a grid that an object's centre lies in draws its mask.
+# Stride 4 is the first map, doubled.
+_base_ = '../../archs/ptnt_ti.py'
+
+width = 64
+norm_cfg = dict(type='GN', num_groups=16)
+channels = _base_.channels
+model = dict(
+    type='SOLOv2',
+    data_preprocessor=dict(
+        type='mmdet.DetDataPreprocessor',
+        # Images scaled to [-1, 1], as for the published weights.
+        mean=[127.5, 127.5, 127.5],
+        std=[127.5, 127.5, 127.5],
+        bgr_to_rgb=True,
+        pad_mask=True,
+        pad_size_divisor=32,
+    ),
+    backbone=dict(type='PyramidTNT', arch=_base_.pop('arch'), out_norms=True),
+    neck=[
+        dict(type='FinerLevelNeck', in_channels=channels, norm_cfg=norm_cfg),
+        dict(
+            type='FPN',
+            in_channels=[channels[0], *channels],
+            out_channels=width,
+            num_outs=5,
+            norm_cfg=norm_cfg,
+        ),
+    ],
+    mask_head=dict(
+        type='SOLOV2Head',
+        num_classes=80,
+        in_channels=width,
+        feat_channels=2 * width,
+        stacked_convs=4,
+        norm_cfg=norm_cfg,
+        strides=[8, 8, 16, 32, 32],
+        scale_ranges=((1, 96), (48, 192), (96, 384), (192, 768), (384, 2048)),
+        num_grids=[40, 36, 24, 16, 12],
+        mask_feature_head=dict(
+            feat_channels=width,
+            start_level=0,
+            end_level=3,
+            out_channels=width,
+            mask_stride=4,
+            norm_cfg=norm_cfg,
+        ),
+        loss_mask=dict(type='DiceLoss', use_sigmoid=True, loss_weight=3.0),
+        loss_cls=dict(type='FocalLoss', use_sigmoid=True, gamma=2.0, alpha=0.25, loss_weight=1.0),
+    ),
+    test_cfg=dict(
+        nms_pre=500,
+        score_thr=0.1,
+        mask_thr=0.5,
+        filter_thr=0.05,
+        kernel='gaussian',
+        sigma=2.0,
+        max_per_img=100,
+    ),
+)
