@@ -43,7 +43,7 @@ from mmengine.runner.checkpoint import CheckpointLoader
 loader, finders = vars(CheckpointLoader)['load_checkpoint'], list(sys.meta_path)
 import ptnt_mm
 unchanged = [vars(CheckpointLoader)['load_checkpoint'] is loader, sys.meta_path == finders]
-from ptnt_mm.weights.safe_loading import require_safe_loading
+from ptnt_mm.weights.mmengine import require_safe_loading
 require_safe_loading()  # like our commands
 print(json.dumps([*unchanged, vars(CheckpointLoader)['load_checkpoint'] is loader]))
 """
