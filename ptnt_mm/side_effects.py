@@ -6,7 +6,7 @@ The variables are read once, on import. No other module changes another library 
 import os
 
 from ptnt_mm.mmcv_ops import place
-from ptnt_mm.weights.safe_loading import make_loading_safe
+from ptnt_mm.weights.mmengine import make_loading_safe
 
 
 def apply() -> None:

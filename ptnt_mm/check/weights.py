@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from mmengine.config import Config
-from mmengine.model import BaseModule
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
@@ -12,18 +11,9 @@ from ptnt_mm.config.data_files import data_sets
 from ptnt_mm.config.settings import kind_of
 from ptnt_mm.config.start import check_start, starting_weights
 from ptnt_mm.models.backbone import Backbone
-from ptnt_mm.models.timm_features import TimmFeatures
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, error, note, ok, warning
-from ptnt_mm.weights.load_report import LoadReport
-from ptnt_mm.weights.pretrained import (
-    adapt,
-    find_state_dict,
-    load_pretrained,
-    may_lack,
-    pretrained_init,
-    split_prefix,
-)
+from ptnt_mm.weights.pretrained import pretrained_init, try_pretrained
 from ptnt_mm.weights.reader.read import read_checkpoint
 from ptnt_mm.weights.reader.refusal import CheckpointError
 
@@ -60,20 +50,15 @@ def check_weights_fit(config: Config, model: nn.Module) -> Iterator[Finding]:
         return
     backbone = getattr(model, 'backbone', None)
     init = None if config.get('load_from') else pretrained_init(getattr(backbone, 'init_cfg', None))
-    prefix = init and init.get('prefix')
     try:
-        if isinstance(backbone, Backbone | TimmFeatures):
-            network = backbone.network if isinstance(backbone, TimmFeatures) else backbone
-            report = load_pretrained(network, weights, prefix, logger='silent')
-        elif init and type(backbone).init_weights is BaseModule.init_weights:
-            report = _compare(backbone, weights, prefix)
-        else:
-            yield note('Weights', f'{weights} is for a different backbone: it was not checked')
-            return
+        report = try_pretrained(backbone, weights, init)
     except CheckpointError as err:
         yield error('Weights', str(err), 'ptnt checkpoint inspect shows the content of a file')
         return
-    yield ok('Weights', f'{len(report.loaded)} weights of the backbone fit')
+    if report is None:
+        yield note('Weights', f'{weights} is for a different backbone: it was not checked')
+    else:
+        yield ok('Weights', f'{len(report.loaded)} weights of the backbone fit')
 
 
 def check_stored_names(
@@ -93,20 +78,6 @@ def check_stored_names(
             yield warning('load_from', different)
     except UserError as err:
         yield error('load_from', str(err))
-
-
-def _compare(backbone: nn.Module, file: str, prefix: str | None) -> LoadReport:
-    """Find what MMEngine would copy into a backbone of a host; it only warns about the rest."""
-    weights, _ = find_state_dict(read_checkpoint(file, 'meta'), file)
-    bare = {key.removeprefix('module.'): weight for key, weight in weights.items()}
-    # MMEngine looks for no other prefix than the given one.
-    named, _ = split_prefix(bare, prefix=f'{prefix.rstrip(".")}.' if prefix else '')
-    _, report = adapt(named, backbone.state_dict(), may_lack(backbone), tables={})
-    if problems := report.problems():
-        raise CheckpointError(
-            f'{file} does not fit {type(backbone).__name__}: it {" and ".join(problems)}'
-        )
-    return report
 
 
 def check_statistics(config: Config, model: nn.Module) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from torch import nn
 
 from ptnt_mm.config.hosts import import_host, scope_of
 from ptnt_mm.explain.build_errors import explained_building
-from ptnt_mm.weights.safe_loading import require_safe_loading
+from ptnt_mm.weights.mmengine import require_safe_loading
 
 
 def build_model(config: Config, name: str = 'the model') -> nn.Module:

@@ -23,7 +23,7 @@ from ptnt_mm.mmcv_ops.place import source
 from ptnt_mm.utils.atomic_files import sha256
 from ptnt_mm.utils.terminal import FOR_THE_FILE, use_terminal
 from ptnt_mm.utils.versions import VERSIONS, installed, provider
-from ptnt_mm.weights.safe_loading import require_safe_loading
+from ptnt_mm.weights.mmengine import require_safe_loading
 
 _PACKAGES = ('ptnt_mm', 'torchvision', 'mmcv', 'numpy', *VERSIONS)
 

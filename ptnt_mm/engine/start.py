@@ -10,7 +10,7 @@ from ptnt_mm.config.start import check_start, freeze_batch_norm, use_pretrained
 from ptnt_mm.config.stored import stored_config
 from ptnt_mm.engine.run_checkpoints import read_latest_checkpoint, read_resumable
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.weights.safe_loading import without_config
+from ptnt_mm.weights.mmengine import without_config
 
 
 @dataclass(frozen=True)

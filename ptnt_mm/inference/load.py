@@ -24,7 +24,7 @@ from ptnt_mm.inference.loading import PixelLoader
 from ptnt_mm.inference.predictor import Predictor
 from ptnt_mm.utils.colours import class_colours
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.weights.strict_loading import load_strictly
+from ptnt_mm.weights.mmengine import load_strictly
 
 _logger = logging.getLogger(__name__)
 

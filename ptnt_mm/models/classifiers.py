@@ -91,7 +91,7 @@ class PlainClassifier(BaseModule):
     """A linear head on a backbone of one scale.
 
     The head reads the class token, or the mean of all tokens if there is none. Its weights have the
-    names of mmpretrain's, so ``ptnt_mm.weights.strict_loading.load_strictly`` reads the same files,
+    names of mmpretrain's, so ``ptnt_mm.weights.mmengine.load_strictly`` reads the same files,
     including published classifiers.
 
     Args:

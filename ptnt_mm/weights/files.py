@@ -17,17 +17,17 @@ from ptnt_mm.registry import MODELS
 from ptnt_mm.utils.atomic_files import check_new, sha256, write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import first_few
-from ptnt_mm.weights.identity import Identity, identify, looks_like
-from ptnt_mm.weights.load_report import LoadReport
-from ptnt_mm.weights.names import Weights, by_our_names, whose_names
-from ptnt_mm.weights.pretrained import (
+from ptnt_mm.weights.fit import (
     TRUNK_ROOTS,
-    adapt,
+    LoadReport,
+    Trunk,
+    compare,
     find_state_dict,
-    find_tables,
-    may_lack,
+    not_finite,
     split_prefix,
 )
+from ptnt_mm.weights.identity import Identity, identify, looks_like
+from ptnt_mm.weights.names import Weights, by_our_names, whose_names
 from ptnt_mm.weights.published import locate
 from ptnt_mm.weights.reader.read import read_checkpoint
 from ptnt_mm.weights.reader.tensors_file import require_package
@@ -50,24 +50,16 @@ def describe_checkpoint(file: str) -> Iterator[tuple[str, Any]]:
     file = locate(file)
     checkpoint = read_checkpoint(file)
     weights, entry = find_state_dict(checkpoint, file)
-    stored, others = split_prefix(weights)
-    trunk = by_our_names(stored)
-    found = identify(trunk)
     yield 'file', file
     if Path(file).is_file():
         yield 'bytes', Path(file).stat().st_size
         yield 'sha256', sha256(Path(file))
     yield 'weights', f'{len(weights)} tensors, from {entry}'
+    stored, others = split_prefix(weights)
+    trunk = by_our_names(stored)
+    found = identify(trunk)
     report = _compare(trunk, found) if found.arch else None
-    if found.arch:
-        arch = f'{found.kind} {found.arch}'.removeprefix('PyramidTNT ')
-        options = _options_of_pyramid(trunk, found)
-        has_groups = options.pop('norm_cfg', None) is not None
-        parts = [arch, *(f'{key}={value!r}' for key, value in options.items())]
-        parts += ['GroupNorm (the weights do not show how many groups)'] if has_groups else []
-        yield 'arch', ', '.join(parts)
-    else:
-        yield 'arch', f'unknown; it looks like {looks_like(trunk)}'
+    yield 'arch', _arch(trunk, found)
     if found.kind:
         yield 'names', whose_names(stored)
     if found.size:
@@ -76,13 +68,8 @@ def describe_checkpoint(file: str) -> Iterator[tuple[str, Any]]:
             size = f'{size}, not a multiple of {_SIZE_STEP}: its tables must be converted'
         yield 'pretraining', size
     if report:
-        problems = [*report.missing, *report.mismatched]
-        number = len(problems) + len(report.loaded) + len(report.resized)
-        missing = f'{len(problems)} of {number} missing or of a different shape: '
-        missing += first_few(problems)
-        yield 'coverage', missing if problems else f'complete, all {number} of the trunk'
-    bad = [key for key, w in weights.items() if w.is_floating_point() and not w.isfinite().all()]
-    if bad:
+        yield 'coverage', _coverage(report)
+    if bad := not_finite(weights):
         yield 'broken', f'NaN or infinity in {first_few(bad)}'
     # Without an arch: weights that no backbone of the family has.
     strangers = [key for key in trunk if key.split('.')[0] not in TRUNK_ROOTS]
@@ -143,6 +130,27 @@ def _own_weights(checkpoint: dict, file: str) -> Weights:
     return {key: weight.clone().contiguous() for key, weight in weights.items()}
 
 
+def _arch(trunk: Weights, found: Identity) -> str:
+    """The arch of a trunk, and the options that its weights show."""
+    if not found.arch:
+        return f'unknown; it looks like {looks_like(trunk)}'
+    options = _options_of_pyramid(trunk, found)
+    has_groups = options.pop('norm_cfg', None) is not None
+    parts = [f'{found.kind} {found.arch}'.removeprefix('PyramidTNT ')]
+    parts += [f'{key}={value!r}' for key, value in options.items()]
+    parts += ['GroupNorm (the weights do not show how many groups)'] if has_groups else []
+    return ', '.join(parts)
+
+
+def _coverage(report: LoadReport) -> str:
+    """How many weights of the trunk are in the file."""
+    problems = [*report.missing, *report.mismatched]
+    number = len(problems) + len(report.loaded) + len(report.resized)
+    if not problems:
+        return f'complete, all {number} of the trunk'
+    return f'{len(problems)} of {number} missing or of a different shape: {first_few(problems)}'
+
+
 def _options_of_pyramid(trunk: Weights, found: Identity) -> dict[str, Any]:
     """The options of a PyramidTNT that its weights show; empty for the other networks."""
     options = {}
@@ -169,7 +177,7 @@ def _compare(trunk: Weights, found: Identity) -> LoadReport:
     backbone.update(_options_of_pyramid(trunk, found))
     with torch.device('meta'):
         model = MODELS.build(backbone)
-    return adapt(trunk, model.state_dict(), may_lack(model), find_tables(model))[1]
+    return compare(trunk, model, Trunk(prefix='')).report
 
 
 def _has_whole_grids(found: Identity) -> bool:

@@ -13,8 +13,7 @@ from ptnt_mm.check.heads import check_built_heads, check_classes_of_heads
 from ptnt_mm.check.inspection import check
 from ptnt_mm.check.normalisation import check_normalisation
 from ptnt_mm.check.weights import check_statistics, check_stored_names, check_weights_fit
-from ptnt_mm.config.start import use_pretrained
-from ptnt_mm.models import TNT, PyramidTNT
+from ptnt_mm.models import TNT
 from ptnt_mm.utils.findings import Severity
 
 from .spoilt import TRAIN_SET, Demo, counted
@@ -25,10 +24,6 @@ ERROR, WARNING = Severity.ERROR, Severity.WARNING
 
 def _model(**settings: object) -> Config:
     return Config(dict(model=dict(type='Any', **settings)))
-
-
-def _one_micro(micro_arch: dict) -> nn.Module:
-    return nn.ModuleDict({'backbone': PyramidTNT(micro_arch)})
 
 
 def test_every_head_is_looked_at_and_other_classes_are_not():
@@ -68,30 +63,61 @@ def test_a_head_of_borders_has_classes_of_its_own():
     assert not list(check_built_heads(config, model, NAMES))
 
 
+class _HostsBackbone(BaseModule):
+    """A backbone whose weights MMEngine copies by name."""
+
+    def __init__(self, init_cfg: dict | None = None):
+        super().__init__(init_cfg)
+        self.layers = nn.Sequential(nn.Conv2d(3, 4, 1), nn.BatchNorm2d(4))
+
+
+class _WithOwnLoading(_HostsBackbone):
+    def init_weights(self) -> None:
+        """Nobody knows what it reads."""
+
+
+def _tnt(init_cfg: dict | None = None) -> TNT:
+    arch = dict(depth=1, outer_dim=8, inner_dim=2, outer_heads=1, inner_heads=1, words=16)
+    return TNT(arch, init_cfg=init_cfg)
+
+
+def _prefixed(weights: dict) -> dict:
+    return {f'student.{key}': weight for key, weight in weights.items()}
+
+
+OK, NOTE = Severity.OK, Severity.NOTE
+
+
 @pytest.mark.parametrize(
-    ('write', 'words'),
+    ('backbone', 'content', 'prefix', 'severity', 'words'),
     [
-        (lambda file: file.write_text('no weights'), 'is a text file'),
-        (lambda file: torch.save({'a': torch.ones(1)}, file), 'lacks'),
-        (lambda file: torch.save({'a': print}, file), 'refused'),
-        (lambda file: torch.save(PyramidTNT('tiny', out_indices=(0,)).state_dict(), file), 'lacks'),
+        (_tnt, dict, None, OK, '42 weights'),
+        (_tnt, _prefixed, 'student.', OK, '42 weights'),
+        (_tnt, lambda weights: {'a': torch.ones(1)}, None, ERROR, 'cls_token'),
+        (_tnt, lambda weights: {'a': print}, None, ERROR, 'refused'),
+        (_HostsBackbone, lambda w: w | {'fc.bias': torch.ones(1)}, None, OK, '7 weights'),
+        (_HostsBackbone, _prefixed, 'student.', OK, '7 weights'),
+        (_HostsBackbone, _prefixed, None, ERROR, 'layers.0.weight'),
+        (_WithOwnLoading, dict, None, NOTE, 'weights.pth'),
     ],
 )
-def test_weights_that_do_not_fit_are_named(micro_arch: dict, tmp_path: Path, write, words: str):
+def test_weights_of_a_backbone(tmp_path: Path, backbone, content, prefix, severity, words):
     file = tmp_path / 'weights.pth'
-    write(file)
-    config = _model(backbone=dict(type='PyramidTNT', arch=micro_arch))
-    use_pretrained(config, str(file))
-    (finding,) = check_weights_fit(config, _one_micro(micro_arch))
-    assert finding.severity is ERROR and words in finding.what
+    torch.save(content(dict(backbone().state_dict())), file)
+    init = dict(type='Pretrained', checkpoint=str(file), prefix=prefix)
+    model = nn.ModuleDict({'backbone': backbone(init_cfg=init)})
+    (finding,) = check_weights_fit(_model(backbone=dict(type='Any', init_cfg=init)), model)
+    assert finding.severity is severity and words in finding.what
 
 
-def test_weights_that_fit(micro_arch: dict, tmp_path: Path):
-    model = _one_micro(micro_arch)
-    torch.save({'state_dict': model.backbone.state_dict()}, tmp_path / 'weights.pth')
-    config = _model(backbone=dict(type='PyramidTNT', arch=micro_arch))
-    use_pretrained(config, str(tmp_path / 'weights.pth'))
-    assert [one.severity for one in check_weights_fit(config, model)] == [Severity.OK]
+@pytest.mark.parametrize(('backbone', 'severity'), [(_tnt, OK), (_HostsBackbone, NOTE)])
+def test_weights_of_a_whole_model(tmp_path: Path, backbone, severity):
+    """A run compares all of them when it starts."""
+    config = _model(backbone=dict(type='Any'))
+    config.load_from = str(tmp_path / 'epoch_1.pth')
+    model = nn.ModuleDict({'backbone': backbone(), 'neck': nn.Linear(2, 2)})
+    torch.save(dict(state_dict=model.state_dict(), meta={}), config.load_from)
+    assert [one.severity for one in check_weights_fit(config, model)] == [severity]
 
 
 @pytest.mark.parametrize(
@@ -106,55 +132,6 @@ def test_class_names_of_a_whole_model_are_compared(tmp_path: Path, stored, sever
     found = list(check_stored_names(config, nn.Module(), NAMES))
     assert [finding.severity for finding in found] == severities
     assert all(finding.where == 'load_from' for finding in found)
-
-
-def test_weights_with_a_prefix_fit(micro_arch: dict, tmp_path: Path):
-    file = tmp_path / 'weights.pth'
-    init = dict(type='Pretrained', checkpoint=str(file), prefix='student.')
-    backbone = PyramidTNT(micro_arch, init_cfg=init)
-    torch.save({f'student.{key}': weight for key, weight in backbone.state_dict().items()}, file)
-    config = _model(backbone=dict(type='PyramidTNT', arch=micro_arch, init_cfg=init))
-    (finding,) = check_weights_fit(config, nn.ModuleDict({'backbone': backbone}))
-    assert finding.severity is Severity.OK, finding.what
-
-
-def test_weights_of_tnt_are_looked_into(tmp_path: Path):
-    arch = dict(depth=1, outer_dim=8, inner_dim=2, outer_heads=1, inner_heads=1, words=16)
-    model = nn.Module()
-    model.backbone = TNT(arch)
-    torch.save({'state_dict': model.backbone.state_dict()}, tmp_path / 'weights.pth')
-    config = _model(backbone=dict(type='TNT', arch=arch))
-    use_pretrained(config, str(tmp_path / 'weights.pth'))
-    assert [one.severity for one in check_weights_fit(config, model)] == [Severity.OK]
-
-
-class _HostsBackbone(BaseModule):
-    """A backbone whose weights MMEngine copies by name."""
-
-    def __init__(self, init_cfg: dict):
-        super().__init__(init_cfg)
-        self.layers = nn.Sequential(nn.Conv2d(3, 4, 1), nn.BatchNorm2d(4))
-
-
-@pytest.mark.parametrize('prefix', [None, 'backbone.'])
-@pytest.mark.parametrize(
-    ('spoil', 'words'),
-    [
-        (lambda weights: weights.pop('layers.1.num_batches_tracked'), ''),
-        (lambda weights: weights.update({'fc.weight': torch.ones(1)}), ''),
-        (lambda weights: weights.pop('layers.0.weight'), 'lacks 1 weights: layers.0.weight'),
-        (lambda weights: weights.update({'layers.0.bias': torch.ones(9)}), 'different shape'),
-    ],
-)
-def test_weights_of_a_hosts_backbone_fit(tmp_path: Path, prefix: str, spoil, words: str):
-    file = tmp_path / 'weights.pth'
-    init = dict(type='Pretrained', checkpoint=str(file), prefix=prefix)
-    model = nn.ModuleDict({'backbone': _HostsBackbone(init)})
-    weights = model.backbone.state_dict()
-    spoil(weights)
-    torch.save({f'module.{prefix or ""}{key}': w for key, w in weights.items()}, file)
-    (finding,) = check_weights_fit(_model(backbone=dict(type='Any', init_cfg=init)), model)
-    assert finding.severity is (ERROR if words else Severity.OK) and words in finding.what
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 from soak import SMALL, SMALL_MAPS
 
-from ptnt_mm.weights.pretrained import check_finite
+from ptnt_mm.weights.fit import check_finite
 from ptnt_mm.weights.reader.read import read_checkpoint
 
 from .workplace import ROOT

@@ -19,10 +19,9 @@ from torch import nn
 
 from ptnt_mm.config.start import use_pretrained
 from ptnt_mm.models import PyramidTNT
+from ptnt_mm.weights.mmengine import load_strictly, make_loading_safe, without_config
 from ptnt_mm.weights.reader.read import cache_path, read_checkpoint
 from ptnt_mm.weights.reader.refusal import CheckpointError
-from ptnt_mm.weights.safe_loading import make_loading_safe, without_config
-from ptnt_mm.weights.strict_loading import load_strictly
 
 pytestmark = pytest.mark.slow
 

@@ -9,8 +9,7 @@ from mmengine.runner import BaseLoop
 
 from ptnt_mm.config.class_names import compare_class_names
 from ptnt_mm.registry import HOOKS
-from ptnt_mm.weights.safe_loading import without_config
-from ptnt_mm.weights.strict_loading import require_all_weights, require_backbone
+from ptnt_mm.weights.mmengine import require_all_weights, require_backbone, without_config
 
 
 @HOOKS.register_module()

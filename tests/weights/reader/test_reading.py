@@ -496,6 +496,21 @@ def test_bad_file(tmp_path, make, message):
         read_checkpoint(path)
 
 
+@pytest.mark.parametrize('strange', ['text', 3, [1], None])
+@pytest.mark.parametrize(
+    ('entry', 'wrap'),
+    [
+        ('meta', lambda strange: {'meta': strange}),
+        ('message_hub', lambda strange: {'message_hub': strange}),
+        ('message_hub.runtime_info', lambda strange: {'message_hub': {'runtime_info': strange}}),
+    ],
+)
+def test_metadata_of_another_kind(tmp_path, strange, entry, wrap):
+    torch.save({'state_dict': {'w': torch.ones(1)}, **wrap(strange)}, tmp_path / 'a.pth')
+    with pytest.raises(CheckpointError, match=rf'a\.pth: .*{entry} is a {type(strange).__name__}'):
+        read_checkpoint(tmp_path / 'a.pth')
+
+
 def test_a_checkpoint_may_be_in_the_home_folder_or_at_an_address(tmp_path: Path, monkeypatch):
     monkeypatch.setenv('HOME', str(tmp_path))
     torch.save({'w': torch.zeros(1)}, tmp_path / 'w.pth')

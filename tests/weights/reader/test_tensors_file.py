@@ -1,6 +1,7 @@
 """Safetensors files with untrustworthy headers."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -61,4 +62,19 @@ def test_a_header_that_is_too_long(tmp_path: Path):
     path = tmp_path / 'bad.safetensors'
     path.write_bytes((2**40).to_bytes(8, 'little') + b'{}')
     with pytest.raises(CheckpointError, match=str(2**40)):
+        read_checkpoint(path)
+
+
+def test_safetensors_not_installed(tmp_path, monkeypatch):
+    path = tmp_path / 'tiny.safetensors'
+    path.write_bytes(b'\x00{}')
+    monkeypatch.setitem(sys.modules, 'safetensors', None)
+    with pytest.raises(CheckpointError, match='pip install safetensors'):
+        read_checkpoint(path)
+
+
+def test_damaged_safetensors(tmp_path):
+    path = tmp_path / 'tiny.safetensors'
+    path.write_bytes(b'\xff' * 64)
+    with pytest.raises(CheckpointError, match='is not a safetensors file'):
         read_checkpoint(path)

@@ -1,17 +1,22 @@
-"""Make MMEngine's checkpoint loading safe.
+"""MMEngine's checkpoint loading, made safe and strict.
 
-Our reader loads every checkpoint for MMEngine (``init_cfg``, ``load_from``, resume, test,
+Safe: our reader loads every checkpoint for MMEngine (``init_cfg``, ``load_from``, resume, test,
 inferencers) without running code in it. The config that MMEngine stores as Python text is dropped
 on the way: ``Runner.resume`` and the inferencers would execute it.
+
+Strict: a whole model is loaded only if each weight fits. MMEngine only warns.
 """
 
+import copy
 import functools
 from collections import OrderedDict
 from typing import Any
 
 from mmengine.runner import checkpoint as mmengine_checkpoint
 from mmengine.runner.checkpoint import CheckpointLoader
+from torch import nn
 
+from ptnt_mm.weights.fit import BackboneOfWhole, Scope, Whole, fit, only_tensors
 from ptnt_mm.weights.reader.read import (
     check_described,
     read_checkpoint,
@@ -98,3 +103,51 @@ def _load_safely(filename: str, map_location: Any = None, logger: Any = None) ->
     except CheckpointError as error:
         named = str(error).startswith(str(filename))
         raise CheckpointError(f'{error}' if named else f'{filename}: {error}') from error
+
+
+def load_strictly(model: nn.Module, filename: str) -> dict:
+    """Load every weight of a model from a file or an address, or raise and change nothing.
+
+    Returns:
+        The checkpoint's metadata without the config; empty if there is none.
+
+    Raises:
+        CheckpointError: if it cannot be read, does not fit the model, or contains NaN or infinity.
+    """
+    require_safe_loading()
+    checkpoint = CheckpointLoader.load_checkpoint(filename, 'cpu', logger='silent')
+    require_all_weights(checkpoint, model, filename)
+    mmengine_checkpoint._load_checkpoint_to_model(model, checkpoint)
+    return checkpoint.get('meta') or {}
+
+
+def require_all_weights(checkpoint: dict, model: nn.Module, source: str) -> None:
+    """Check that a checkpoint has each weight of a model in its shape.
+
+    Args:
+        checkpoint: Its weights get the names that the model and EMA hooks expect, in place.
+        model: Without a wrapper such as DistributedDataParallel.
+        source: The checkpoint's file or address, for errors.
+
+    Raises:
+        CheckpointError: if a weight is missing, has another shape, or contains NaN or infinity.
+    """
+    _require(checkpoint, model, Whole(), source)
+
+
+def require_backbone(checkpoint: dict, model: nn.Module, source: str) -> None:
+    """Check as :func:`require_all_weights`, but only the backbone.
+
+    Its position tables are converted in place if they belong to a different pretraining size.
+    """
+    _require(checkpoint, model, BackboneOfWhole(), source)
+
+
+def _require(checkpoint: dict, model: nn.Module, scope: Scope, source: str) -> None:
+    stored, ready, _ = fit(checkpoint, model, scope, source)
+    # A copy keeps the versions of modules, and state that is not a tensor.
+    state = copy.copy(checkpoint.get(stored.entry, checkpoint))
+    for key in only_tensors(state):
+        del state[key]
+    state.update(stored.weights | ready)
+    checkpoint['state_dict'] = state
