@@ -5,7 +5,7 @@ Both are for boxes as a file has them. Boxes that were clipped before always loo
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from operator import itemgetter
 
 import numpy as np
@@ -182,36 +182,51 @@ class Listed:
     mask: object = None
 
 
-def _is_twice(objects: Sequence[Listed]) -> np.ndarray:
+def _is_again(objects: Sequence[Listed], with_equal_mask: bool) -> np.ndarray:
     seen: dict[Hashable, list[object]] = {}
     found = []
     for listed in objects:
         masks = seen.setdefault((listed.place, listed.label, listed.is_ignored), [])
-        found.append(listed.mask in masks)
+        found.append(bool(masks) and (listed.mask in masks) is with_equal_mask)
         masks.append(listed.mask)
     return np.array(found, bool)
 
 
 def _is_of_several_classes(objects: Sequence[Listed]) -> np.ndarray:
-    first: dict[Hashable, Hashable] = {}
-    return np.array([first.setdefault(o.place, o.label) != o.label for o in objects], bool)
+    seen: dict[Hashable, set[Hashable]] = {}
+    found = []
+    for listed in objects:
+        classes = seen.setdefault(listed.place, set())
+        found.append(bool(classes) and listed.label not in classes)
+        classes.add(listed.label)
+    return np.array(found, bool)
 
 
-REPEATS = (
+_ANOTHER_CLASS = Rule(
+    'boxes listed again as a different class',
+    Severity.WARNING,
+    'keep the right one: the model would learn contradictory classes',
+    is_kept=True,
+    holds=_is_of_several_classes,
+)
+
+RULES_OF_REPEATS = (
     Rule(
         'objects listed twice',
         Severity.WARNING,
         'keep one of each: the model would learn to predict both',
         is_kept=False,
-        holds=_is_twice,
+        holds=partial(_is_again, with_equal_mask=True),
     ),
+    # Small objects may have one box.
     Rule(
-        'boxes listed again as a different class',
+        'objects listed again with another mask',
         Severity.WARNING,
-        'keep the right one: the model would learn contradictory classes',
+        'keep one of each, unless they are two: the model would learn to predict both',
         is_kept=True,
-        holds=_is_of_several_classes,
+        holds=partial(_is_again, with_equal_mask=False),
     ),
+    _ANOTHER_CLASS,
 )
 """Each row's predicate takes a list of :class:`Listed` and returns (N,) bool."""
 
@@ -219,15 +234,14 @@ REPEATS = (
 def judge_repeats(objects: Sequence[Listed]) -> Iterator[tuple[Rule, np.ndarray]]:
     """The objects for which each rule about repeated ones holds, (N,) bool.
 
-    In some public data sets, objects have several classes; in most, few do.
+    Few repeats are notes: public data sets have them too. In some, objects have several classes.
     """
-    twice, of_several_classes = REPEATS
-    chosen = twice.holds(objects)
-    is_rare = not objects or chosen.mean() <= _REPEATED
-    yield replace(twice, severity=Severity.NOTE) if is_rare else twice, chosen
-    chosen = of_several_classes.holds(objects) & ~chosen
-    if objects and chosen.mean() > _MANY:
-        yield of_several_classes, chosen
+    for rule in RULES_OF_REPEATS if objects else ():
+        chosen = rule.holds(objects)
+        if rule is _ANOTHER_CLASS and chosen.mean() <= _MANY:
+            continue
+        is_rare = chosen.mean() <= _REPEATED
+        yield replace(rule, severity=Severity.NOTE) if is_rare else rule, chosen
 
 
 @dataclass(frozen=True)

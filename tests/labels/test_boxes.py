@@ -161,7 +161,14 @@ def test_a_box_that_is_dropped_has_no_later_fault(box: list, area: float, faults
     ('others', 'faults'),
     [
         ([Listed('a', 'cat')], {'objects listed twice': [1]}),
-        ([Listed('a', 'cat', mask=[[1]])] * 2, {'objects listed twice': [2]}),
+        (
+            [Listed('a', 'cat', mask=[[1]])] * 2,
+            {'objects listed again with another mask': [1], 'objects listed twice': [2]},
+        ),
+        (
+            [Listed('a', 'cat', mask=[[2]])],
+            {'objects listed again with another mask': [1]},
+        ),
         ([Listed('a', 'cat', is_ignored=True), Listed('b', 'cat')], {}),
         ([Listed('a', 'dog')], {'boxes listed again as a different class': [1]}),
         # In some public data sets, few objects have two classes.
