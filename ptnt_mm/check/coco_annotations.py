@@ -61,10 +61,14 @@ class DetectionData(Data):
     @cached_property
     def boxes(self) -> Boxes:
         """The boxes of the file."""
-        boxes = [annotation['bbox'] for annotation in self.file.annotations]
+        annotations = self.file.annotations
         sizes = {key: (image['width'], image['height']) for key, image in self.file.images.items()}
-        found = [sizes[annotation['image_id']] for annotation in self.file.annotations]
-        return Boxes(np.array(boxes, float).reshape(-1, 4), np.array(found, float).reshape(-1, 2))
+        return Boxes(
+            np.array([entry['bbox'] for entry in annotations], float).reshape(-1, 4),
+            np.array([sizes[entry['image_id']] for entry in annotations], float).reshape(-1, 2),
+            np.array([entry['area'] for entry in annotations], float),
+            are_measured=not self.trains,
+        )
 
     @cached_property
     def is_loaded(self) -> np.ndarray:

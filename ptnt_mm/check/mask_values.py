@@ -9,10 +9,10 @@ from mmengine.config import Config
 from PIL import Image
 
 from ptnt_mm.check.data_sets import Data, misread_names
-from ptnt_mm.check.mask_form import FAULTS, open_mask
+from ptnt_mm.check.mask_form import open_mask
 from ptnt_mm.check.mask_lists import loading_of
 from ptnt_mm.check.mask_settings import ignored_label
-from ptnt_mm.labels.class_masks import VALUES, label_of_each_value
+from ptnt_mm.labels.class_masks import NO_CLASS, RULES, VALUES, label_of_each_value
 from ptnt_mm.utils.findings import (
     Fault,
     Finding,
@@ -41,7 +41,7 @@ def check_masks(data: list[Data], config: Config) -> Iterator[Finding]:
     """Open every mask; check its format, and find unintended values."""
     for dataset in data:
         opened = _open(dataset)
-        wrong = {fault: [] for fault in FAULTS}
+        wrong: dict[Fault, list[str]] = {rule: [] for rule in RULES}
         for _, _, faults in opened:
             for fault, evidence in faults:
                 wrong[fault].append(evidence)
@@ -115,7 +115,7 @@ def _out_of_range(values: _Values) -> Iterator[Finding]:
         return
     named = first_few(f'{path} ({_listed(counts * wrong)})' for path, counts in having)
     what = (
-        f'{len(having)} of {len(values.masks)} masks with values that are not classes: {named}; '
+        f'{len(having)} of {len(values.masks)} {NO_CLASS}: {named}; '
         f'the classes are {values.first} to {values.last}'
     )
     is_one_more = not values.first and np.flatnonzero(wrong).tolist() == [values.last + 1]

@@ -8,7 +8,7 @@ from mmengine.registry import TRANSFORMS, DefaultScope
 from ptnt_mm.check.coco_annotations import DetectionData
 from ptnt_mm.config.data_files import evaluators
 from ptnt_mm.config.settings import dicts_within, kind_of
-from ptnt_mm.labels.masks import BROKEN, FAULTS, fault_of_drawing, fault_of_form
+from ptnt_mm.labels.masks import BROKEN, RULES, RULES_OF_FORM, Mask, fault_of
 from ptnt_mm.utils.findings import Fault, Finding, error, note, ok, report_faults
 from ptnt_mm.utils.text import counted, first_few
 
@@ -87,32 +87,33 @@ def _masks(data: DetectionData, thorough: bool) -> Iterator[Finding]:
     asked = [a for a in entries if a['category_id'] in labels and not a.get('ignore')]
     step = 1 if thorough else len(asked) // _SAMPLE + 1
     loading = _loading(data)
-    wrong: dict[Fault, list[str]] = {fault: [] for fault in FAULTS}
+    wrong: dict[Fault, list[str]] = {rule: [] for rule in RULES}
     for i, annotation in enumerate(asked):
         image = data.file.images[annotation['image_id']]
-        mask, size, why = annotation.get('segmentation'), (image['width'], image['height']), ''
-        fault = fault_of_form(mask, size)
+        size = image['width'], image['height']
+        mask = Mask(annotation.get('segmentation'), size, annotation['bbox'])
+        fault, why = fault_of(mask, RULES_OF_FORM), ''
         if fault is None and i % step == 0:
-            try:
-                _require_loadable(mask, loading)
-                fault = fault_of_drawing(mask, size, annotation['bbox'])
-            except Exception as err:  # an annotation may contain anything
-                fault, why = BROKEN, f' ({err})'
+            why = _why_not_loaded(mask, loading) or mask.why_not_drawn
+            fault = BROKEN if why else fault_of(mask)
         if fault is not None:
-            wrong[fault].append(data.described(annotation) + why)
+            wrong[fault].append(data.described(annotation) + (f' ({why})' if why else ''))
     if not any(wrong.values()):
         drawn = f', {len(asked[::step])} of them drawn' if step > 1 else ''
         yield ok(data.name, f'{counted(len(asked), "mask")}{drawn}')
     yield from report_faults(data.name, wrong, len(asked))
 
 
-def _require_loadable(mask: Mapping | list, loading: object) -> None:
-    """Let mmdet load a mask; raises an exception of any kind if it cannot, or ignores it."""
-    if loading is not None:
-        instance = dict(mask=mask, ignore_flag=0)
+def _why_not_loaded(mask: Mask, loading: object) -> str:
+    """Why mmdet cannot load a mask, or ignores it; empty if it loads it."""
+    if loading is None:
+        return ''
+    instance = dict(mask=mask.value, ignore_flag=0)
+    try:
         loading._process_masks(dict(instances=[instance]))
-        if instance['ignore_flag']:
-            raise ValueError('mmdet ignores it')
+    except Exception as err:  # an annotation may contain anything
+        return str(err) or type(err).__name__
+    return 'mmdet ignores it' if instance['ignore_flag'] else ''
 
 
 def _loading(data: DetectionData) -> object:

@@ -3,22 +3,25 @@
 Both are for boxes as a file has them. Boxes that were clipped before always look correct.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from operator import itemgetter
 
 import numpy as np
 
-from ptnt_mm.utils.findings import Fault, Severity
+from ptnt_mm.labels.model import Rule
+from ptnt_mm.utils.findings import Severity
 
 _ROUNDING = 1.0  # pixels that a box may extend past its image: annotation tools round
-_SOME = 0.05  # share of boxes not inside their images from which corners are told
+_SOME = 0.05  # share of boxes not inside their images that shows corners
 _MANY = 0.1  # the same share for other causes, which are easier to mistake
 _MOST = 0.3  # share of boxes not inside their images that shows that they are not theirs
 _SURE = 7  # such boxes that another form explains: too many for a coincidence, whatever their share
 _LEFT = 0.1  # share of these boxes that another form may leave unexplained: they may be typos
-_ENOUGH = 20  # boxes that show which part of the images they fill
+_REPEATED = 0.01  # share of objects listed twice that public data sets have too
+_ENOUGH = 5  # boxes that show that they are not those of their images
+_ENOUGH_PLACES = 20  # boxes that show which part of the images they fill
 _NEAR_THE_CORNER = 0.7  # share of an image's side: boxes in pixels reach further in some image
 _FAR = 0.15  # share of a box's side outside the image that is more than a careless annotation
 
@@ -30,10 +33,14 @@ class Boxes:
     Attributes:
         values: (N, 4) as x, y, width, height in pixels.
         sizes: (N, 2) as width, height of each box's image in pixels.
+        areas: (N,) areas of the objects in pixels, where the file states them and mmdet reads them.
+        are_measured: Whether they are evaluated, and not trained on.
     """
 
     values: np.ndarray
     sizes: np.ndarray
+    areas: np.ndarray | None = None
+    are_measured: bool = False
 
     @cached_property
     def corners(self) -> np.ndarray:
@@ -63,83 +70,178 @@ class Boxes:
         return (np.minimum(self.corners[:, 2:], self.sizes) - first).min(axis=1)
 
 
-@dataclass(frozen=True)
-class BoxRule:
-    """A fault that a box can have.
-
-    Attributes:
-        fault: Its description, severity and advice.
-        is_kept: Whether ``ptnt new`` keeps such a box, clipped to its image.
-        holds: Whether each box has it, (N,).
-    """
-
-    fault: Fault
-    is_kept: bool
-    holds: Callable[[Boxes], np.ndarray]
+def _has_no_area(boxes: Boxes) -> np.ndarray:
+    return np.zeros(len(boxes.values), bool) if boxes.areas is None else boxes.areas <= 0
 
 
-DROPPED = 'mmdet drops them silently'
-_BACKGROUND = f'{DROPPED}, and the object is background'
+def _has_another_area(boxes: Boxes) -> np.ndarray:
+    if boxes.areas is None or not boxes.are_measured:  # training only needs areas above 0
+        return np.zeros(len(boxes.values), bool)
+    pixels = boxes.values[:, 2:].prod(axis=1)
+    return ~((boxes.areas < 1.5 * pixels + 4) & (boxes.areas > 0.001 * pixels))
+
+
+_DROPPED = 'mmdet drops them silently'
+
+CLIPPED = Rule(
+    'boxes partly outside their images',
+    Severity.WARNING,
+    'they are clipped',
+    is_kept=True,
+    holds=lambda boxes: boxes.is_beyond,
+)
 
 RULES = (
-    BoxRule(
-        Fault('boxes not finite', Severity.ERROR, 'the loss would be NaN'),
-        False,
-        lambda boxes: ~boxes.is_finite,
+    Rule(
+        'boxes not finite',
+        Severity.ERROR,
+        'the loss would be NaN',
+        is_kept=False,
+        holds=lambda boxes: ~boxes.is_finite,
     ),
-    BoxRule(
-        Fault(
-            'boxes of negative size',
-            Severity.ERROR,
-            f'their corners are exchanged, or they are written in another form; {DROPPED}',
-        ),
-        False,
-        lambda boxes: (boxes.values[:, 2:] < 0).any(axis=1),
+    Rule(
+        'boxes of negative size',
+        Severity.ERROR,
+        f'their corners are exchanged, or they are written in another form; {_DROPPED}',
+        is_kept=False,
+        holds=lambda boxes: (boxes.values[:, 2:] < 0).any(axis=1),
     ),
-    BoxRule(
-        Fault('boxes less than 1 pixel wide or high', Severity.WARNING, _BACKGROUND),
-        False,
-        lambda boxes: (boxes.values[:, 2:] < 1).any(axis=1),
+    Rule(
+        'boxes less than 1 pixel wide or high',
+        Severity.WARNING,
+        f'{_DROPPED}, and the object is background',
+        is_kept=False,
+        holds=lambda boxes: (boxes.values[:, 2:] < 1).any(axis=1),
     ),
-    BoxRule(
-        Fault(
-            'boxes outside of their images',
-            Severity.ERROR,
-            f'{DROPPED}; are these the right images?',
-        ),
-        False,
-        lambda boxes: boxes.least_inside <= 0,
+    Rule(
+        'boxes outside of their images',
+        Severity.ERROR,
+        f'{_DROPPED}; are these the right images?',
+        is_kept=False,
+        holds=lambda boxes: boxes.least_inside <= 0,
     ),
-    BoxRule(
-        Fault(
-            'boxes with less than 1 pixel inside their images',
-            Severity.WARNING,
-            'nothing of the object can be seen: correct or remove them',
-        ),
-        False,
-        lambda boxes: boxes.least_inside < 1,
+    # mmdet trains on these; clipped, they have no area.
+    Rule(
+        'boxes with less than 1 pixel inside their images',
+        Severity.WARNING,
+        'nothing of the object can be seen: correct or remove them',
+        is_kept=False,
+        holds=lambda boxes: boxes.least_inside < 1,
     ),
-    BoxRule(
-        Fault('boxes partly outside their images', Severity.WARNING, 'they are clipped'),
-        True,
-        lambda boxes: boxes.is_beyond,
+    Rule(
+        'areas of 0 or less',
+        Severity.ERROR,
+        f'{_DROPPED}: area is width x height, or that of the mask',
+        is_kept=False,
+        holds=_has_no_area,
+    ),
+    CLIPPED,
+    Rule(
+        'areas that do not match the boxes in pixels',
+        Severity.WARNING,
+        'the precision of small, medium and large objects depends on them',
+        is_kept=True,
+        holds=_has_another_area,
     ),
 )
-"""The first rule that holds for a box is its fault; a box without one is kept."""
+"""Each row's predicate takes :class:`Boxes` and returns (N,) bool."""
 
 
-def advice_of(rule: BoxRule, share: float) -> str:
-    """Advice about a share of all boxes for which a rule holds."""
-    if rule.is_kept and share >= _MANY:
+def judge(boxes: Boxes) -> Iterator[tuple[Rule, np.ndarray]]:
+    """The boxes for which each rule holds, (N,) bool; a box that is dropped has no later fault."""
+    left = np.ones(len(boxes.values), bool)
+    for rule in RULES:
+        with np.errstate(invalid='ignore'):  # boxes that are not finite have the first rule
+            chosen = left & rule.holds(boxes)
+        yield rule, chosen
+        if not rule.is_kept:
+            left &= ~chosen
+
+
+def advice_of(rule: Rule, chosen: np.ndarray) -> str:
+    """Advice about the boxes for which a rule holds, (N,) bool."""
+    if rule is CLIPPED and chosen.any() and chosen.mean() >= _MANY:
         return 'they are clipped; are they of these images, in this size?'
-    return rule.fault.advice
+    return rule.advice
 
 
-def fault_of_each(boxes: Boxes) -> np.ndarray:
-    """The index of each box's rule in ``RULES``, (N,); ``len(RULES)`` without a fault."""
-    with np.errstate(invalid='ignore'):  # boxes that are not finite have the first rule
-        held = np.array([rule.holds(boxes) for rule in RULES] + [np.ones(len(boxes.values), bool)])
-    return held.argmax(axis=0)
+@dataclass(frozen=True)
+class Listed:
+    """An object as it is listed.
+
+    Attributes:
+        place: Its image and box.
+        label: Its class.
+        is_ignored: Whether it is a crowd, or does not count.
+        mask: Polygons or run lengths, if it has any.
+    """
+
+    place: Hashable
+    label: Hashable
+    is_ignored: bool = False
+    mask: object = None
+
+
+def _is_again(objects: Sequence[Listed], with_equal_mask: bool) -> np.ndarray:
+    seen: dict[Hashable, list[object]] = {}
+    found = []
+    for listed in objects:
+        masks = seen.setdefault((listed.place, listed.label, listed.is_ignored), [])
+        found.append(bool(masks) and (listed.mask in masks) is with_equal_mask)
+        masks.append(listed.mask)
+    return np.array(found, bool)
+
+
+def _is_of_several_classes(objects: Sequence[Listed]) -> np.ndarray:
+    seen: dict[Hashable, set[Hashable]] = {}
+    found = []
+    for listed in objects:
+        classes = seen.setdefault(listed.place, set())
+        found.append(bool(classes) and listed.label not in classes)
+        classes.add(listed.label)
+    return np.array(found, bool)
+
+
+_ANOTHER_CLASS = Rule(
+    'boxes listed again as a different class',
+    Severity.WARNING,
+    'keep the right one: the model would learn contradictory classes',
+    is_kept=True,
+    holds=_is_of_several_classes,
+)
+
+RULES_OF_REPEATS = (
+    Rule(
+        'objects listed twice',
+        Severity.WARNING,
+        'keep one of each: the model would learn to predict both',
+        is_kept=False,
+        holds=partial(_is_again, with_equal_mask=True),
+    ),
+    # Small objects may have one box.
+    Rule(
+        'objects listed again with another mask',
+        Severity.WARNING,
+        'keep one of each, unless they are two: the model would learn to predict both',
+        is_kept=True,
+        holds=partial(_is_again, with_equal_mask=False),
+    ),
+    _ANOTHER_CLASS,
+)
+"""Each row's predicate takes a list of :class:`Listed` and returns (N,) bool."""
+
+
+def judge_repeats(objects: Sequence[Listed]) -> Iterator[tuple[Rule, np.ndarray]]:
+    """The objects for which each rule about repeated ones holds, (N,) bool.
+
+    Few repeats are notes: public data sets have them too. In some, objects have several classes.
+    """
+    for rule in RULES_OF_REPEATS if objects else ():
+        chosen = rule.holds(objects)
+        if rule is _ANOTHER_CLASS and chosen.mean() <= _MANY:
+            continue
+        is_rare = chosen.mean() <= _REPEATED
+        yield replace(rule, severity=Severity.NOTE) if is_rare else rule, chosen
 
 
 @dataclass(frozen=True)
@@ -235,7 +337,7 @@ def near_the_corner(boxes: Boxes) -> tuple[str, str] | None:
     Boxes in percent, and those of images that were enlarged later, fit into their images.
     """
     last, sizes = boxes.corners[:, 2:], boxes.sizes
-    if len(last) < _ENOUGH or not boxes.is_finite.all():
+    if len(last) < _ENOUGH_PLACES or not boxes.is_finite.all():
         return None
     reach = (last / sizes).max(axis=0)
     room = (boxes.values[:, :2] / sizes).min(axis=0)  # objects in the middle leave as much
@@ -250,7 +352,7 @@ def near_the_corner(boxes: Boxes) -> tuple[str, str] | None:
 def _cause(boxes: Boxes, form: BoxForm, in_pixels: bool) -> tuple[str, np.ndarray]:
     """The finding, empty without one, and the boxes that show it, (N,) bool."""
     written = form.write(boxes.corners)
-    if in_pixels and written.min() >= 0 and written.max() <= 1:
+    if in_pixels and len(written) > 1 and written.min() >= 0 and written.max() <= 1:
         return 'boxes between 0 and 1, as shares of the image', np.ones(len(written), bool)
     misfits = boxes.is_beyond | (boxes.values[:, 2:] <= 0).any(axis=1)
     share = misfits.mean()
@@ -262,7 +364,7 @@ def _cause(boxes: Boxes, form: BoxForm, in_pixels: bool) -> tuple[str, np.ndarra
     are_many = share >= _MANY and misfits.sum() >= _SURE
     if are_many and not _misfit(CORNERS.read(written[misfits]), boxes.sizes[misfits]):
         return f'boxes not inside their images, and these would be as {CORNERS.text}', misfits
-    if share < _MOST:
+    if share < _MOST or len(written) < _ENOUGH:
         return '', misfits
     reach = np.quantile(boxes.corners[:, 2:] / boxes.sizes, 0.99, axis=0)
     across, down = (f'{part:.0%}' for part in reach)

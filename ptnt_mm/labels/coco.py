@@ -89,6 +89,21 @@ def read_json(path: Path, encoding: str = 'utf-8') -> Any:
         raise UserError(f'{path} is not JSON, or is truncated: {err}') from err
 
 
+def not_dicts(kind: str) -> str:
+    """The name of this fault of entries."""
+    return f'{kind} that are not dicts'
+
+
+def without_usable(kind: str, key: str) -> str:
+    """The name of the fault of entries whose value of a key is missing or wrong."""
+    return f'{kind} without a usable {key!r}'
+
+
+def not_in_file(key: str) -> str:
+    """The name of the fault of annotations whose image or category is missing."""
+    return f'annotations whose {key} is not in the file'
+
+
 def shifted_ids(used: set, known: set) -> str:
     """Say that ids count from another number than the categories do; empty if they do not.
 
@@ -161,7 +176,7 @@ def _whole(
     whole, problems = [entry for entry in entries if isinstance(entry, dict)], []
     if len(whole) < len(entries):
         wrong = len(entries) - len(whole)
-        problems.append((f'{wrong} of {len(entries)} {kind} that are not dicts', ''))
+        problems.append((f'{wrong} of {len(entries)} {not_dicts(kind)}', ''))
     for key in keys:
         fits, expected = _EXPECTED[key]
         wrong = []
@@ -171,7 +186,7 @@ def _whole(
                 name = entry.get('file_name') or f'id {entry.get("id")!r}'
                 wrong.append(f'{found} in {name}')
         if wrong:
-            count = f'{len(wrong)} of {len(entries)} {kind} without a usable {key!r}'
+            count = f'{len(wrong)} of {len(entries)} {without_usable(kind, key)}'
             problems.append((f'{count}: {first_few(wrong)}', f'expected {expected} there'))
         whole = [entry for entry in whole if fits(entry.get(key))]
     return whole, problems
@@ -186,7 +201,7 @@ def _strangers(
     if not lost:
         return
     values = dict.fromkeys(repr(entry[key]) for entry in lost)
-    what = f'{len(lost)} of {len(annotations)} annotations whose {key} is not in the file'
+    what = f'{len(lost)} of {len(annotations)} {not_in_file(key)}'
     as_text = {str(value) for value in known}
     used = {entry[key] for entry in annotations}
     if key == 'category_id' and (shift := shifted_ids(used, known)):

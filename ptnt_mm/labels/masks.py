@@ -2,16 +2,18 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
 
 import numpy as np
 from pycocotools import mask as coco
 
 from ptnt_mm.labels.class_masks import IGNORED
-from ptnt_mm.labels.model import Box, LabelledObject, Segmentation, box_around
+from ptnt_mm.labels.model import Box, LabelledObject, Rule, Segmentation, box_around
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.findings import Fault, Severity
+from ptnt_mm.utils.findings import Severity
 
 BACKGROUND = 'background'  # the class with the index 0
 
@@ -22,24 +24,163 @@ _SIDES = 36  # of the polygon for an ellipse
 _CORNERS = 3  # the fewest points of a polygon
 _ROUNDING = 3  # pixels that a mask's side may differ from its box's, however small both are
 
-MISSING = Fault('objects without a mask', Severity.ERROR, 'training or evaluation fails on them')
-TOO_SHORT = Fault(
+
+@dataclass(frozen=True)
+class Mask:
+    """The mask of an object as a file has it.
+
+    Attributes:
+        value: Polygons or run lengths; label files may contain anything.
+        size: (width, height) of its image in pixels.
+        box: The box next to it in the file, if there is one.
+    """
+
+    value: object
+    size: tuple[int, int]
+    box: Box | None = None
+
+    @cached_property
+    def drawn(self) -> dict | None:
+        """Its run lengths; None if it cannot be drawn."""
+        return self._drawing[0]
+
+    @property
+    def why_not_drawn(self) -> str:
+        """Why it cannot be drawn; empty if it can."""
+        return self._drawing[1]
+
+    @cached_property
+    def _drawing(self) -> tuple[dict | None, str]:
+        try:
+            return run_lengths(self.value, int(self.size[1]), int(self.size[0])), ''
+        except Exception as error:  # pycocotools raises many kinds
+            return None, str(error) or type(error).__name__
+
+    @property
+    def has_short_polygons(self) -> bool:
+        """Whether some of its polygons have no area."""
+        return isinstance(self.value, list) and not all(map(_is_polygon, self.value))
+
+    def without_short_polygons(self) -> 'Mask':
+        """The same with the polygons that have an area."""
+        return replace(self, value=list(filter(_is_polygon, self.value)))
+
+    @property
+    def has_another_size(self) -> bool:
+        """Whether its run lengths are those of an image of another size."""
+        is_encoded = isinstance(self.value, Mapping)
+        return is_encoded and self.value.get('size') != [self.size[1], self.size[0]]
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether its box and the stated one have an IoU below one half."""
+        if not self.box:
+            return False
+        corners = np.array([coco.toBbox(self.drawn), self.box], float)
+        corners = corners.reshape(2, 2, 2).cumsum(axis=1)
+        corners = corners.clip(0, self.size)  # as mmdet clips boxes
+        inside = np.concatenate([corners[:, 0], np.diff(corners, axis=1)[:, 0]], axis=1)
+        shared = coco.iou(inside[:1], inside[1:], [0]).item()
+        return shared < 1 / 2 and np.ptp(corners, axis=0).max() > _ROUNDING
+
+
+def _is_polygon(points: object) -> bool:
+    return isinstance(points, list) and len(points) % 2 == 0 and len(points) >= 2 * _CORNERS
+
+
+MISSING = Rule(
+    'objects without a mask',
+    Severity.ERROR,
+    'training or evaluation fails on them',
+    is_kept=True,  # with the rectangle of its box
+    holds=lambda mask: not mask.value,
+)
+TOO_SHORT = Rule(
     f'objects with polygons of fewer than {_CORNERS} points',
     Severity.WARNING,
     'mmdet drops such polygons, and ignores objects that have no other',
+    is_kept=False,
+    holds=lambda mask: mask.has_short_polygons,
 )
-OF_OTHER_SIZE = Fault(
-    'masks not the size of their images', Severity.ERROR, 'write size as [height, width]'
+BROKEN = Rule(
+    'masks that cannot be drawn',
+    Severity.ERROR,
+    'mmdet fails on them, or draws noise',
+    is_kept=False,
+    holds=lambda mask: mask.drawn is None,
 )
-BROKEN = Fault('masks that cannot be drawn', Severity.ERROR, 'mmdet fails on them, or draws noise')
-EMPTY = Fault('masks without a pixel', Severity.ERROR, 'COCO has polygons in pixels: convert them')
-ELSEWHERE = Fault(
-    'masks not where their boxes are',
-    Severity.WARNING,
-    'are they of the same object, in pixels, and x before y?',
+EMPTY = Rule(
+    'masks without a pixel',
+    Severity.ERROR,
+    'COCO has polygons in pixels: convert them',
+    is_kept=False,
+    holds=lambda mask: not coco.area(mask.drawn),
 )
-FAULTS = (MISSING, TOO_SHORT, OF_OTHER_SIZE, BROKEN, EMPTY, ELSEWHERE)
-"""Faults of the mask of an object; the first that holds is reported."""
+
+RULES_OF_FORM = (
+    MISSING,
+    TOO_SHORT,
+    Rule(
+        'masks not the size of their images',
+        Severity.ERROR,
+        'write size as [height, width]',
+        is_kept=False,
+        holds=lambda mask: mask.has_another_size,
+    ),
+)
+RULES = (
+    *RULES_OF_FORM,
+    BROKEN,
+    EMPTY,
+    Rule(
+        'masks not where their boxes are',
+        Severity.WARNING,
+        'are they of the same object, in pixels, and x before y?',
+        is_kept=True,
+        holds=lambda mask: mask.is_elsewhere,
+    ),
+)
+"""Each row's predicate takes a :class:`Mask`, for which no row before it holds.
+
+The first rows need no drawing, which takes long.
+"""
+
+
+def fault_of(mask: Mask, rules: Iterable[Rule] = RULES) -> Rule | None:
+    """The first rule that holds; None without a fault."""
+    return next((rule for rule in rules if rule.holds(mask)), None)
+
+
+def usable(
+    value: object, size: tuple[int, int], box: Box | None = None
+) -> tuple[Segmentation | None, Rule | None, str]:
+    """The part of a mask in a label file that can be drawn.
+
+    Args:
+        value: The value in the file; it may be anything.
+        size: (width, height) of the image in pixels.
+        box: The box next to it in the file, if there is one.
+
+    Returns:
+        Polygons or run lengths, None without any; the fault, if any; and details of it.
+    """
+    if not value or isinstance(value, RunLengths):
+        return value or None, None, ''
+    mask = Mask(_as_numbers(value), size, box)
+    fault = fault_of(mask)
+    if fault is TOO_SHORT:
+        return usable(mask.without_short_polygons().value, size, box)[0], fault, ''
+    is_kept = fault is None or fault.is_kept
+    return mask.value if is_kept else None, fault, mask.why_not_drawn if fault is BROKEN else ''
+
+
+def _as_numbers(value: object) -> object:
+    """The same with numbers in place of text in polygons, if that is possible."""
+    if not isinstance(value, list):
+        return value
+    with suppress(TypeError, ValueError, OverflowError):
+        return [list(map(float, p)) if _is_polygon(p) else p for p in value]
+    return value
 
 
 def draw_mask(
@@ -135,71 +276,6 @@ def _pixels_of(counts: str | bytes) -> int:
     numbers -= np.where(chunks[ends] & 16, 1 << 5 * lengths, 0)
     # From the fourth on, each is the difference from the one two before it.
     return int(numbers[0] + numbers[1::2].cumsum().sum() + numbers[2::2].cumsum().sum())
-
-
-def usable(
-    value: object, size: tuple[int, int], box: Box | None = None
-) -> tuple[Segmentation | None, Fault | None, str]:
-    """The part of a mask in a label file that can be drawn.
-
-    Args:
-        value: The value in the file; it may be anything.
-        size: (width, height) of the image in pixels.
-        box: The box next to it in the file, if there is one.
-
-    Returns:
-        Polygons or run lengths, None without any; the fault, if any; and details of it.
-    """
-    if not value or isinstance(value, RunLengths):
-        return value or None, None, ''
-    fault = fault_of_form(value, size)
-    if fault is OF_OTHER_SIZE:
-        return None, fault, ''
-    try:
-        if isinstance(value, list):
-            value = [list(map(float, polygon)) for polygon in value if _is_polygon(polygon)]
-            if not value:
-                return None, fault, ''
-        drawn = fault_of_drawing(value, size, box)
-        return None if drawn is EMPTY else value, fault or drawn, ''
-    except Exception as error:  # label files may contain anything; pycocotools raises many kinds
-        return None, BROKEN, str(error) or type(error).__name__
-
-
-def fault_of_form(mask: object, size: tuple[int, int]) -> Fault | None:
-    """The fault of a mask before it is drawn, for an image of (width, height); None without one."""
-    if not mask:
-        return MISSING
-    if isinstance(mask, Mapping):
-        return None if mask.get('size') == [size[1], size[0]] else OF_OTHER_SIZE
-    return TOO_SHORT if isinstance(mask, list) and not all(map(_is_polygon, mask)) else None
-
-
-def fault_of_drawing(
-    mask: Mapping | list, size: tuple[int, int], box: Box | None = None
-) -> Fault | None:
-    """The fault of a drawn mask, for an image of (width, height); None without one.
-
-    Raises:
-        Exception: of any kind, if it cannot be drawn.
-    """
-    drawn = run_lengths(mask, int(size[1]), int(size[0]))
-    if not coco.area(drawn):
-        return EMPTY
-    return ELSEWHERE if box and _is_elsewhere(coco.toBbox(drawn), box, size) else None
-
-
-def _is_polygon(points: object) -> bool:
-    return isinstance(points, list) and len(points) % 2 == 0 and len(points) >= 2 * _CORNERS
-
-
-def _is_elsewhere(drawn: np.ndarray, box: Box, size: tuple[int, int]) -> bool:
-    """Whether the IoU of two boxes, x, y, width, height, is below one half."""
-    corners = np.array([drawn, box], float).reshape(2, 2, 2).cumsum(axis=1)
-    corners = corners.clip(0, size)  # as mmdet clips boxes
-    inside = np.concatenate([corners[:, 0], np.diff(corners, axis=1)[:, 0]], axis=1)
-    shared = coco.iou(inside[:1], inside[1:], [0]).item()
-    return shared < 1 / 2 and np.ptp(corners, axis=0).max() > _ROUNDING
 
 
 def box_of(mask: Segmentation) -> Box:

@@ -5,12 +5,13 @@ load it. Segmentations are those of COCO: polygons, or run lengths.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
+from ptnt_mm.utils.findings import Fault
 from ptnt_mm.utils.text import first_few
 
 Box = tuple[float, float, float, float]
@@ -23,6 +24,19 @@ TASKS = {
     'classification': 'a class for each image',
 }
 """Tasks, and the labels that each needs."""
+
+
+@dataclass(frozen=True)
+class Rule(Fault):
+    """A row in a table of faults, by which ``ptnt check`` reports and ``ptnt new`` drops.
+
+    Attributes:
+        is_kept: Whether ``ptnt new`` keeps what has the fault.
+        holds: Whether something has the fault; its argument depends on the table.
+    """
+
+    is_kept: bool
+    holds: Callable
 
 
 @dataclass(frozen=True)
@@ -84,7 +98,7 @@ class Labels:
         notes: Other remarks, a line each.
         aside: Image files that are not training images, such as masks.
         mask_indices: The index of the class of each value in a mask, read by
-            ``formats.mask_values.read_values``. Other values are ignored.
+            ``labels.class_masks.read_values``. Other values are ignored.
         looks: A small picture of each image, in which copies look the same, by
             ``labels.copies.look``.
     """

@@ -14,7 +14,6 @@ from ptnt_mm.labels.formats import (
     coco,
     cvat,
     labelme,
-    numbered_masks,
     object_masks,
     voc,
     yolo,
@@ -27,26 +26,23 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.many_files import on_threads
 from ptnt_mm.utils.text import first_few, printable, unknown_name
 
-FORMATS = tuple(
-    module.FORMAT
-    for module in (
-        coco,
-        voc,
-        yolo,
-        cvat,
-        labelme,
-        object_masks,
-        numbered_masks,
-        class_masks,
-        class_folders,
-    )
+FORMATS = (
+    coco.FORMAT,
+    voc.FORMAT,
+    yolo.FORMAT,
+    cvat.FORMAT,
+    labelme.FORMAT,
+    object_masks.FILES,
+    object_masks.NUMBERS,
+    class_masks.FORMAT,
+    class_folders.FORMAT,
 )
 """Formats with the clearest signs first; class folders match when nothing else does."""
 
-_IF_ASKED = {numbered_masks.FORMAT.name: numbered_masks.find_any}
+_IF_ASKED = {object_masks.NUMBERS.name: object_masks.find_any_numbers}
 """Searches with fewer signs, for a format or a task that is asked for."""
 
-_BY_PICTURES = (class_masks.FORMAT, numbered_masks.FORMAT)
+_BY_PICTURES = (class_masks.FORMAT, object_masks.NUMBERS)
 
 CUT_OFF = 'it is truncated, or is not JSON or XML'
 
@@ -93,7 +89,7 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
         # Comparing pictures takes long. Beside label files, it is only worth it for masks by name,
         # and files with a mask for each object are no class masks.
         is_clear = any(other in fit for other, _ in found)
-        of_objects = any(other is object_masks.FORMAT for other, _ in found)
+        of_objects = any(other is object_masks.FILES for other, _ in found)
         if is_clear and form in _BY_PICTURES and (of_objects or not has_folder_of_masks(tree)):
             continue
         if why := form.find(tree):

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ptnt_mm.labels.class_masks import IGNORED, save_mask, write_names
-from ptnt_mm.labels.formats.mask_values import read_values
+from ptnt_mm.labels.class_masks import IGNORED, read_values, save_mask, write_names
 from ptnt_mm.labels.masks import BACKGROUND, area, draw_mask, with_rectangle
 from ptnt_mm.labels.model import LabelledImage, Labels, counted_classes
 from ptnt_mm.utils.atomic_files import write_atomically

@@ -108,21 +108,14 @@ DAMAGED = {
     # Annotation files
     'a byte order mark': (
         _text(lambda text: b'\xef\xbb\xbf' + text.encode()),
-        ERROR,
-        'annotation file',
-        'instances_train.json',
+        ERROR, 'annotation file', 'instances_train.json',
     ),
     'Windows-1252': (
         _text(lambda text: text.replace('"coin"', '"münze"').encode('cp1252')),
-        ERROR,
-        'annotation file',
-        'instances_train.json',
+        ERROR, 'annotation file', 'instances_train.json',
     ),
     'a folder of annotations': (
-        own(ann_file='annotations'),
-        ERROR,
-        'annotation file',
-        'demo/annotations',
+        own(ann_file='annotations'), ERROR, 'annotation file', 'demo/annotations'
     ),
     # Images
     'a folder in place of an image': (file_of(as_folder), ERROR, 'train', '000003.jpg'),
@@ -130,120 +123,73 @@ DAMAGED = {
     'an image that only Pillow reads': (
         # A TIFF of 32-bit numbers.
         file_of(lambda file: Image.open(file).convert('I').save(file, format='TIFF')),
-        ERROR,
-        'train',
-        '000003.jpg (LoadImageFromFile',
+        ERROR, 'train', '000003.jpg (LoadImageFromFile',
     ),
     'turned by 180 degrees': (file_of(with_exif(3)), WARNING, 'train', '000003.jpg'),
     'backslashes': (
         _each('images', lambda i, _: i.update(file_name='train\\' + i['file_name'])),
-        ERROR,
-        'train',
-        'train\\000001.jpg',
+        ERROR, 'train', 'train\\000001.jpg',
     ),
     "another machine's paths": (
         _each('images', lambda i, _: i.update(file_name='/mnt/d/' + i['file_name'])),
-        ERROR,
-        'train',
-        '/mnt/d/000001.jpg',
+        ERROR, 'train', '/mnt/d/000001.jpg',
     ),
     # Images that are listed twice
     'two spellings': (_listed_again('./000001.jpg'), WARNING, 'train', '000001.jpg'),
     'a second case': (_beside(shutil.copy, '000001.JPG'), WARNING, 'train', '000001.JPG'),
     'a hard link': (_beside(lambda a, b: os.link(a, b), 'hard.jpg'), WARNING, 'train', 'hard.jpg'),
     'val is train by a detour': (
-        _val_of('val/../train', lambda a, b: None),
-        WARNING,
-        'val and test',
-        '16 of 16 images',
+        _val_of('val/../train', lambda a, b: None), WARNING, 'val and test', '16 of 16 images'
     ),
     'val is a copy of train': (
-        _val_of('copied', shutil.copytree),
-        WARNING,
-        'val and test',
-        '16 of 16 images',
+        _val_of('copied', shutil.copytree), WARNING, 'val and test', '16 of 16 images'
     ),
     # Objects
     'one iscrowd as text': (
-        _second('annotations', iscrowd='false'),
-        ERROR,
-        'train',
-        "'false' for id 2",
+        _second('annotations', iscrowd='false'), ERROR, 'train', "'false' for id 2"
     ),
     'everything a crowd': (
-        _each('annotations', lambda a, _: a.update(iscrowd=1)),
-        ERROR,
-        'train',
-        '58 of 58 objects',
+        _each('annotations', lambda a, _: a.update(iscrowd=1)), ERROR, 'train', '58 of 58 objects'
     ),
     'ignore as text': (_second('annotations', ignore='0'), ERROR, 'train', "'0' for id 2"),
     'everything to be ignored': (
-        _each('annotations', lambda a, _: a.update(ignore=1)),
-        WARNING,
-        'train',
-        '58 of 58 objects',
+        _each('annotations', lambda a, _: a.update(ignore=1)), WARNING, 'train', '58 of 58 objects'
     ),
-    'boxes in percent': (
-        _each('annotations', _in_percent),
-        WARNING,
-        'train',
-        '51% of the width',
-    ),
+    'boxes in percent': (_each('annotations', _in_percent), WARNING, 'train', '51% of the width'),
     'a box as text': (
         _second('annotations', bbox=['1', '2', '3', '4']),
-        ERROR,
-        'instances_train.json',
-        "['1', '2', '3', '4'] in id 2",
+        ERROR, 'instances_train.json', "['1', '2', '3', '4'] in id 2",
     ),
     'areas as fractions': (
         _each(
             'annotations', lambda a, i: a.update(area=a['area'] / i['width'] / i['height']), 'val'
         ),
-        WARNING,
-        'val and test',
-        '32 of 32 areas',
+        WARNING, 'val and test', '32 of 32 areas',
     ),
     'objects listed twice': (
-        lambda demo: demo.edit('train', _repeated),
-        WARNING,
-        'train',
-        '58 of 116 objects',
+        lambda demo: demo.edit('train', _repeated), WARNING, 'train', '58 of 116 objects'
     ),
     'category_id as text': (
         _each('annotations', lambda a, _: a.update(category_id=str(a['category_id']))),
-        ERROR,
-        'instances_train.json',
-        "'3', '1', '4', '2'",
+        ERROR, 'instances_train.json', "'3', '1', '4', '2'",
     ),
     'boxes of four corners': (
         _second('annotations', bbox=[1, 2, 30, 2, 30, 40, 1, 40]),
-        ERROR,
-        'instances_train.json',
-        '[1, 2, 30, 2, 30, 40, 1, 40] in id 2',
+        ERROR, 'instances_train.json', '[1, 2, 30, 2, 30, 40, 1, 40] in id 2',
     ),
     'all annotations have one id': (
-        _each('annotations', lambda a, _: a.update(id=1)),
-        WARNING,
-        'train',
-        '1 of 16 images',
+        _each('annotations', lambda a, _: a.update(id=1)), WARNING, 'train', '1 of 16 images'
     ),
     'sizes as text': (
         _each('images', lambda i, _: i.update(width=str(i['width']))),
-        ERROR,
-        'instances_train.json',
-        "'288' in 000001.jpg",
+        ERROR, 'instances_train.json', "'288' in 000001.jpg",
     ),
     'sizes of 0': (
         _each('images', lambda i, _: i.update(width=0, height=0)),
-        ERROR,
-        'instances_train.json',
-        '0 in 000001.jpg',
+        ERROR, 'instances_train.json', '0 in 000001.jpg',
     ),
     'images without names': (
-        _second('images', file_name=None),
-        ERROR,
-        'instances_train.json',
-        'None in id 2',
+        _second('images', file_name=None), ERROR, 'instances_train.json', 'None in id 2'
     ),
     'a JPEG of zeros from its middle on': (
         file_of(
@@ -251,32 +197,24 @@ DAMAGED = {
                 f.read_bytes()[: f.stat().st_size // 2] + bytes(f.stat().st_size // 2)
             )
         ),
-        ERROR,
-        'train',
-        '000003.jpg',
+        ERROR, 'train', '000003.jpg',
     ),
     # Settings
     'a std of 0': (
         settings({'model.data_preprocessor.std': [127.5, 0, 127.5]}),
-        ERROR,
-        'model.data_preprocessor',
-        '[127.5, 0, 127.5]',
+        ERROR, 'model.data_preprocessor', '[127.5, 0, 127.5]',
     ),
     'indices that leave nothing': (own(indices=0), ERROR, 'train', 'indices=0'),
     'indices of images that are measured': (
         settings({f'{s}_dataloader.dataset.indices': 4 for s in ('val', 'test')}),
-        WARNING,
-        'val',
-        '4 of the 8 images',
+        WARNING, 'val', '4 of the 8 images',
     ),
     'nothing annotated in val': (
         lambda demo: demo.edit('val', _without_annotations),
-        WARNING,
-        'val and test',
-        '8 of 8 images',
+        WARNING, 'val and test', '8 of 8 images',
     ),
     'indices beyond the end': (own(indices=[0, 99]), ERROR, 'train', 'index out of range'),
-}
+}  # fmt: skip
 """Planted faults; the severity and the subject of the finding, and a value that it names."""
 
 
@@ -327,80 +265,50 @@ NAN = float('nan')
 
 MASKS = {
     'polygons with NaN': (
-        _second('annotations', segmentation=[[1, 2, 3, NAN, 5, 6]]),
-        ERROR,
-        'train',
-        'id 2',
+        _second('annotations', segmentation=[[1, 2, 3, NAN, 5, 6]]), ERROR, 'train', 'id 2'
     ),
     'polygons as text': (
-        _second('annotations', segmentation='[[1, 2, 3, 4, 5, 6]]'),
-        ERROR,
-        'train',
-        'id 2',
+        _second('annotations', segmentation='[[1, 2, 3, 4, 5, 6]]'), ERROR, 'train', 'id 2'
     ),
     'polygons of text': (
         _second('annotations', segmentation=[['1', '2', '30', '4', '5', '60']]),
-        ERROR,
-        'train',
-        'id 2',
+        ERROR, 'train', 'id 2',
     ),
     'polygons with y before x': (
-        _polygon(lambda p, i: _flat(p[:, ::-1])),
-        WARNING,
-        'train',
-        '44 of 58 masks',
+        _polygon(lambda p, i: _flat(p[:, ::-1])), WARNING, 'train', '44 of 58 masks'
     ),
     'a polygon far away': (
-        _second('annotations', segmentation=[[1e9, 2, 3, 4, 5, 1e9]]),
-        ERROR,
-        'train',
-        'id 2',
+        _second('annotations', segmentation=[[1e9, 2, 3, 4, 5, 1e9]]), ERROR, 'train', 'id 2'
     ),
     'empty run lengths': (
         _run_lengths_of(lambda pixels: dict(_plain(pixels), counts=[])),
-        ERROR,
-        'train',
-        '0 pixels of 51840',
+        ERROR, 'train', '0 pixels of 51840',
     ),
     'run lengths that end early': (
         _run_lengths_of(lambda pixels: dict(_plain(pixels), counts=_plain(pixels)['counts'][:-1])),
-        ERROR,
-        'train',
-        '51604 pixels of 51840',
+        ERROR, 'train', '51604 pixels of 51840',
     ),
     'compressed run lengths that end early': (
         _run_lengths_of(
             lambda pixels: dict(_compressed(pixels), counts=_compressed(pixels)['counts'][:-3])
         ),
-        ERROR,
-        'train',
-        '51515 pixels of 51840',
+        ERROR, 'train', '51515 pixels of 51840',
     ),
     'run lengths without counts': (
-        _run_lengths_of(lambda pixels: dict(size=list(pixels.shape))),
-        ERROR,
-        'train',
-        'id 2',
+        _run_lengths_of(lambda pixels: dict(size=list(pixels.shape))), ERROR, 'train', 'id 2'
     ),
     'run lengths by rows': (
         _run_lengths_of(lambda pixels: dict(_plain(pixels.T), size=list(pixels.shape))),
-        WARNING,
-        'train',
-        'id 2',
+        WARNING, 'train', 'id 2',
     ),
     'run lengths of no pixel': (
-        _run_lengths_of(lambda pixels: _plain(pixels * 0)),
-        ERROR,
-        'train',
-        'id 2',
+        _run_lengths_of(lambda pixels: _plain(pixels * 0)), ERROR, 'train', 'id 2'
     ),
     'run lengths for polygons alone': (
         all_of(_run_lengths_of(_plain), settings({TRAIN_SET + 'pipeline.1.poly2mask': False})),
-        ERROR,
-        'train',
-        'id 2',
+        ERROR, 'train', 'id 2',
     ),
-}
+}  # fmt: skip
 """The same for object masks and a model with a mask head."""
 
 
@@ -527,7 +435,7 @@ CORRECT = {
         _each('images', lambda i, _: i.update(file_name=f'{100 + i["id"]:06d}.jpg'), 'val'),
         settings({f'{s}_dataloader.dataset.data_prefix.img': 'train/' for s in ('val', 'test')}),
     ),
-}
+}  # fmt: skip
 """Unusual but correct data: nothing is found."""
 
 CORRECT_MASKS = {
@@ -542,5 +450,5 @@ CORRECT_MASKS = {
     'polygons that leave the image': _polygon(
         lambda p, i: _flat(np.where(p > p.max(axis=0) - 1, p + 1.5, p))
     ),
-}
+}  # fmt: skip
 """The same for object masks."""

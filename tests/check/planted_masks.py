@@ -133,67 +133,45 @@ DAMAGED = {
     'a mask that is a broken link': (_mask(dangling), ERROR, 'train', '000003.png'),
     'a folder in place of an image': (file_of(as_folder), WARNING, 'train', '000003.png'),
     'an image that EXIF turns by 180 degrees': (
-        file_of(with_exif(3)),
-        WARNING,
-        'train',
-        '000003.jpg',
+        file_of(with_exif(3)), WARNING, 'train', '000003.jpg'
     ),
     # Lists
     'a name in two spellings': (_list('000001', './000001'), WARNING, 'train', '000001.jpg'),
     'a list with a blank line': (_list('000001', '', '000002'), ERROR, 'train', '1 of 3 images'),
     'a list with a byte order mark': (
-        _list('\ufeff000001', '000002'),
-        ERROR,
-        'train',
-        r'\ufeff000001.jpg',
+        _list('\ufeff000001', '000002'), ERROR, 'train', r'\ufeff000001.jpg'
     ),
     'val is a copy of train': (
         _val_is('copy', lambda demo: shutil.copytree(demo.folder / 'train', demo.folder / 'copy')),
-        WARNING,
-        'val and test',
-        '16 of 16 images',
+        WARNING, 'val and test', '16 of 16 images',
     ),
     # Values
     '65535 for ignored pixels': (
-        _masks(_pixels(_many(65535))),
-        ERROR,
-        'train',
-        '000001.png (65535)',
+        _masks(_pixels(_many(65535))), ERROR, 'train', '000001.png (65535)'
     ),
     'probabilities': (
         _as_suffix('.tif', lambda p, f: _saved(np.float32)(p / 7, f)),
-        ERROR,
-        'train',
-        '000001.tif (0.14285',
+        ERROR, 'train', '000001.tif (0.14285',
     ),
     'negative values': (
         _as_suffix('.tif', lambda p, f: _saved(np.int32)(p.astype(int) - 1, f)),
-        ERROR,
-        'train',
-        '000001.tif (-1)',
+        ERROR, 'train', '000001.tif (-1)',
     ),
     'JPEGs named PNG': (
-        _masks(_pixels(lambda pixels: pixels, format='JPEG')),
-        ERROR,
-        'train',
-        '16 of 16 masks',
+        _masks(_pixels(lambda pixels: pixels, format='JPEG')), ERROR, 'train', '16 of 16 masks'
     ),
     'greys of 4 bits': (_masks(_greys_of(4)), ERROR, 'train', '16 of 16'),
     'val from 1 on, train from 0': (
         lambda demo: demo.redraw(demo.masks('val'), lambda pixels: pixels + 1),
-        ERROR,
-        'val and test',
-        '000003.png (5)',
+        ERROR, 'val and test', '000003.png (5)',
     ),
     'background alone in val': (
         lambda demo: demo.redraw(demo.masks('val'), lambda pixels: pixels * 0),
-        WARNING,
-        'val and test',
-        'ball, coin, crate, cup',
+        WARNING, 'val and test', 'ball, coin, crate, cup',
     ),
     # Settings
     'indices that leave nothing': (lambda demo: demo.set(indices=0), ERROR, 'train', 'indices=0'),
-}
+}  # fmt: skip
 """Planted faults; the severity and the subject of the finding, and a value that it names."""
 
 
@@ -237,5 +215,5 @@ CORRECT = {
     '255 at the edges': _masks(
         _pixels(lambda p: np.pad(p[3:-3, 3:-3], 3, constant_values=255).astype(np.uint8))
     ),
-}
+}  # fmt: skip
 """Unusual but correct data: nothing is found."""

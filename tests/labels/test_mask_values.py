@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageFilter
 
-from ptnt_mm.labels.class_masks import IGNORED, voc_colour
-from ptnt_mm.labels.formats.mask_values import read_values, without_palette
+from ptnt_mm.labels.class_masks import IGNORED, read_values, voc_colour, without_palette
 from ptnt_mm.labels.model import Labels
 from ptnt_mm.labels.recognise import read_labels, recognise
 from ptnt_mm.labels.tree import Tree

@@ -5,6 +5,7 @@ import re
 import shutil
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,15 @@ from . import made
 
 Spoil = Callable[[Path], None]
 
-BILLION_LAUGHS = (
-    '<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b "ha"><!ENTITY c "&b;&b;&b;&b;&b;&b;&b;&b;">'
-    '<!ENTITY d "&c;&c;&c;&c;&c;&c;&c;&c;"><!ENTITY e "&d;&d;&d;&d;&d;&d;&d;&d;">]>'
+# Each entity is ten of the one before it: &j; would be a billion letters.
+BILLION_LAUGHS = '<!DOCTYPE a [<!ENTITY a "x">{}]>'.format(
+    ''.join(f'<!ENTITY {b} "{f"&{a};" * 10}">' for a, b in pairwise('abcdefghij'))
 )
+
+
+def laugh(root: Path) -> None:
+    rewrite('*.xml', '<name>.*?</name>', '<name>&j;</name>', root)
+    rewrite('*.xml', '<annotation>', f'{BILLION_LAUGHS}<annotation>', root)
 
 
 def first(root: Path, pattern: str) -> Path:
@@ -113,7 +119,11 @@ _ESCAPE = '../../../../etc/passwd.png'
 _VOC: dict[str, Spoil] = {
     'cut': partial(cut, '*.xml'),
     'binary': partial(replace, '*.xml', b'<annotation>\xff\xfe\x00\x80'),
-    'billion laughs': partial(rewrite, '*.xml', '^', BILLION_LAUGHS),
+    'billion laughs': laugh,
+    'an entity that is a file': partial(
+        rewrite, '*.xml', '<annotation>.*?<name>.*?</name>',
+        '<!DOCTYPE a [<!ENTITY a SYSTEM "file:///etc/passwd">]><annotation><object><name>&a;</name>',
+    ),
     'corner is a word': partial(rewrite, '*.xml', _XML, '<xmin>left</xmin>'),
     'swapped corners': partial(rewrite, '*.xml', _XML, '<xmin>90</xmin>'),
     'outside': partial(rewrite, '*.xml', '<xmax>.*?</xmax>', '<xmax>500</xmax>'),

@@ -1,24 +1,27 @@
 """Class masks: indices, palettes, colours with a table, or black and white."""
 
+import csv
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
-from ptnt_mm.labels.class_masks import IGNORED, voc_colour
-from ptnt_mm.labels.formats.format import Collector, Format
-from ptnt_mm.labels.formats.mask_pairs import find_pairs, has_large_numbers, read_pairs, spread
-from ptnt_mm.labels.formats.mask_values import (
-    Table,
+from ptnt_mm.labels.class_masks import (
+    IGNORED,
+    NAMES,
+    NO_CLASS,
     colour_value,
     count_values,
     is_of_palette,
-    read_table,
     read_values,
     shown_value,
+    voc_colour,
     without_palette,
     without_soft_edges,
 )
+from ptnt_mm.labels.formats.format import Collector, Format, number, read_text
+from ptnt_mm.labels.formats.mask_pairs import find_pairs, has_large_numbers, read_pairs, spread
 from ptnt_mm.labels.formats.voc import image_sets, splits_of
 from ptnt_mm.labels.masks import BACKGROUND
 from ptnt_mm.labels.model import Labels
@@ -29,7 +32,20 @@ from ptnt_mm.utils.text import counted, first_few
 _UNKNOWN = 0.1  # share of the pixels without a class that is said aloud
 _IGNORED = 0.5
 _RARE, _MIXED = 0.03, 8  # share of a value, and number of such values, where colours are mixed
+_NAMES = re.compile(
+    r'(.*[_ -])?(class(es)?|labels?|categor(y|ies)|codes|names)([_ -]?(names?|list|map))?'
+)
+_COLOUR_LINE = re.compile(r'(\d{1,3})[\s,]+(\d{1,3})[\s,]+(\d{1,3})[\s,]+(\D.*)')
 _VALUES = 20  # in one mask, on average; more are hardly classes
+
+
+@dataclass(frozen=True)
+class Table:
+    """The classes of values, and of colours as :func:`colour_value` gives them, in a file."""
+
+    names: dict[int, str] = field(default_factory=dict)
+    colours: dict[int, str] = field(default_factory=dict)
+    file: Path | None = None
 
 
 def _find(tree: Tree) -> str:
@@ -241,7 +257,7 @@ def _report_unknown(
             unknown = [value for value in unknown if value not in set(rare)]
         if unknown:
             shown = first_few(map(shown_value, unknown))
-            labels.report(mask, 'masks with values of no class, which are ignored', shown)
+            labels.report(mask, f'{NO_CLASS}, which are ignored', shown)
     if edges:
         share = edges / sum(found.total() for found in counts.values())
         labels.notes.append(
@@ -291,6 +307,75 @@ def _too_many(
         f'names into {tree.root / "classes.txt"}, a line each; if each number is one object, use '
         '--format numbered-masks'
     ]
+
+
+def read_table(tree: Tree) -> Table:
+    """Read the table of classes next to the masks, if there is one."""
+    for file in tree.with_suffix('.csv'):
+        if table := _of_csv(file):
+            return table
+    for file in tree.with_suffix('.txt'):
+        try:
+            if table := _of_text(tree, file):
+                return table
+        except UserError:
+            continue
+    return Table()
+
+
+def _of_text(tree: Tree, file: Path) -> Table | None:
+    """A name on each line, in a file whose own name says so, or colours with names."""
+    lines = [line.strip() for line in read_text(file).splitlines()]
+    lines = [line for line in lines if line and not line.startswith('#')]
+    if file.name == 'labelmap.txt':
+        return _of_label_map(file, lines)
+    colours = [found for line in lines if (found := _COLOUR_LINE.fullmatch(line))]
+    if colours and len(colours) == len(lines):
+        named = {colour_value(*map(int, line.group(1, 2, 3))): line[4] for line in colours}
+        return Table(colours=named, file=file)
+    if file.name != NAMES and not _NAMES.fullmatch(file.stem.casefold()):
+        return None
+    # LabelMe's lists begin with the name of ignored pixels, -1.
+    names = [line for line in lines if line != '__ignore__']
+    # Lists of images have such names, too.
+    images = {name for image in tree.images for name in (image.name, image.stem)}
+    are_names = names and all(name.split('/')[-1] not in images for name in names)
+    return Table(dict(enumerate(names)), file=file) if are_names else None
+
+
+def _of_csv(file: Path) -> Table | None:
+    """Roboflow's `Pixel Value, Class`, or `name, r, g, b`; None for any other table."""
+    try:
+        rows = list(csv.reader(read_text(file).splitlines()))
+    except (UserError, csv.Error):
+        return None
+    if len(rows) < 2:
+        return None
+    head = [cell.strip().casefold() for cell in rows[0]]
+    body = [[cell.strip() for cell in row] for row in rows[1:] if len(row) >= len(head)]
+    if head[:2] == ['pixel value', 'class']:
+        names = {int(number(row[0])): row[1] for row in body if row[0].isdigit()}
+        return Table(names, file=file)
+    name = next((i for i, cell in enumerate(head) if cell in ('name', 'class', 'label')), None)
+    if name is None or not {'r', 'g', 'b'} <= set(head):
+        return None
+    channels = [head.index(channel) for channel in 'rgb']
+    colours = {}
+    for row in body:
+        if all(row[i].isdigit() for i in channels):
+            colours[colour_value(*(int(row[i]) for i in channels))] = row[name]
+    return Table(colours=colours, file=file)
+
+
+def _of_label_map(file: Path, lines: list[str]) -> Table:
+    """CVAT's and Datumaro's `name:r,g,b:parts:actions`."""
+    colours = {}
+    for line in lines:
+        name, _, rest = line.partition(':')
+        channels = rest.partition(':')[0].split(',')
+        if len(channels) == 3 and all(c.isdigit() for c in channels):
+            colours[colour_value(*map(int, channels))] = name.strip()
+    return Table(dict(enumerate(colours.values())), colours, file)
 
 
 FORMAT = Format(

@@ -5,9 +5,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ptnt_mm.labels.boxes import CORNER_AND_SIZE
-from ptnt_mm.labels.coco import JOINED, read_json, shifted_ids
+from ptnt_mm.labels.coco import (
+    JOINED,
+    not_dicts,
+    not_in_file,
+    read_json,
+    shifted_ids,
+    without_usable,
+)
 from ptnt_mm.labels.formats.format import (
-    UNKNOWN_CLASS,
     UNREADABLE,
     Collector,
     Format,
@@ -68,12 +74,12 @@ def _add(collector: Collector, file: Path, images: list, annotations: list, cate
         known[key] = collector.image(file, path, split, stated, name)
     found: dict[str, list[dict]] = {}
     for entry in annotations:
-        key = _key(entry.get('image_id')) if isinstance(entry, dict) else None
-        if key in known:
+        if not isinstance(entry, dict):
+            labels.report(file, not_dicts('annotations'), str(entry)[:80])
+        elif (key := _key(entry.get('image_id'))) in known:
             found.setdefault(key, []).append(entry)
         else:
-            detail = f'annotation {entry.get("id")}: image {key}' if key else str(entry)[:80]
-            labels.report(file, 'annotations of an unknown image', detail)
+            labels.report(file, not_in_file('image_id'), f'id {entry.get("id")}: {key}')
     used = {_number(entry.get('category_id')) for entries in found.values() for entry in entries}
     if shift := shifted_ids(used, set(map(_number, names))):
         raise UserError(f'{file}: {shift}: all objects would have the class of a neighbour')
@@ -88,7 +94,7 @@ def _names(labels: Labels, file: Path, categories: list) -> dict[str, str]:
     names: dict[str, str] = {}
     for category in categories:
         if not isinstance(category, dict) or not str(category.get('name') or '').strip():
-            labels.report(file, 'categories without a name', str(category)[:80])
+            labels.report(file, without_usable('categories', 'name'), str(category)[:80])
             continue
         key, name = _key(category.get('id')), labels.add_class(str(category['name']))
         if names.setdefault(key, name) != name:
@@ -110,7 +116,7 @@ def _by_id(labels: Labels, file: Path, images: list) -> dict[str, list[dict]]:
         if isinstance(name, str) and name:
             by_id.setdefault(_key(entry.get('id')), []).append(entry)
         else:
-            labels.report(file, 'images without a file_name', str(entry)[:80])
+            labels.report(file, without_usable('images', 'file_name'), str(entry)[:80])
     shared = {
         key: list(dict.fromkeys(entry['file_name'] for entry in entries))
         for key, entries in by_id.items()
@@ -140,7 +146,8 @@ def _objects(
         label = names.get(_key(entry.get('category_id')))
         if label is None:
             detail = f'{entry.get("category_id")!r} in {image.path.name}'
-            labels.report(file, UNKNOWN_CLASS, detail, f'category {entry.get("category_id")}')
+            label = f'category {entry.get("category_id")}'
+            labels.report(file, not_in_file('category_id'), detail, label)
             continue
         mask, box = entry.get('segmentation') or None, entry.get('bbox')
         # Some programs write zeros, and only the mask is true.
@@ -149,7 +156,8 @@ def _objects(
         elif (drawn := usable(mask, image.size)[0]) is not None:
             box = box_of(drawn)
         else:
-            labels.report(file, 'objects without a box', f'{label} in {image.path.name}', label)
+            what = without_usable('annotations', 'bbox')
+            labels.report(file, what, f'{label} in {image.path.name}', label)
             continue
         yield LabelledObject(label, box, mask, bool(entry.get('iscrowd') or entry.get('ignore')))
 

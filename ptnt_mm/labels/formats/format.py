@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from xml.etree import ElementTree
-from xml.parsers import expat
 
 import numpy as np
 from PIL import Image
@@ -13,16 +12,17 @@ from ptnt_mm.data.image_files import size_as_read
 from ptnt_mm.labels.boxes import (
     CORNER_AND_SIZE,
     CORNERS,
-    RULES,
     Boxes,
     BoxForm,
+    Listed,
     advice_of,
-    fault_of_each,
     find_cause,
+    judge,
+    judge_repeats,
     near_the_corner,
 )
 from ptnt_mm.labels.masks import usable
-from ptnt_mm.labels.model import LabelledImage, LabelledObject, Labels, box_between
+from ptnt_mm.labels.model import LabelledImage, LabelledObject, Labels, Rule, box_between
 from ptnt_mm.labels.tree import Tree
 from ptnt_mm.utils.decoding import DECODERS, FORMATS
 from ptnt_mm.utils.errors import UserError
@@ -36,8 +36,6 @@ EMPTY = 'it is empty'
 UNKNOWN_CLASS = 'objects of an unknown class'
 NO_NUMBERS = 'objects without usable coordinates'
 NO_AREA = 'shapes that are neither boxes nor areas'
-
-_ENOUGH = 5  # boxes from which a cause can be told
 
 
 @dataclass(frozen=True)
@@ -68,6 +66,12 @@ class _Written:
     file: Path
     image: Path
     item: LabelledObject
+
+    @property
+    def listed(self) -> Listed:
+        """The object in the form that the rules about repeated ones take."""
+        item = self.item
+        return Listed((self.image, item.box), item.label, item.ignored, item.segmentation)
 
 
 class Collector:
@@ -195,20 +199,48 @@ class Collector:
         boxes = self._boxes()
         for group in self._groups():
             self._refuse_wrong_boxes(Boxes(boxes.values[group], boxes.sizes[group]), group)
-        kept: dict[Path, list[LabelledObject]] = {path: [] for path in self._images}
-        faults = fault_of_each(boxes)
-        self._doubt_clipped(faults)
         if (near := near_the_corner(boxes)) is not None:
             self.labels.notes.append('warning: {}: {}'.format(*near))
-        rows = zip(self._written, faults.tolist(), boxes.inside, strict=True)
-        for entry, fault, corners in rows:
-            self._keep(entry, fault, corners, kept[entry.image])
-        for path, objects in kept.items():
-            if path in self._emptied and not objects:
+        left = np.ones(len(self._written), bool)
+        for rule, chosen in judge(boxes):
+            if (advice := advice_of(rule, chosen)) != rule.advice:
+                self.labels.notes.append(f'{chosen.mean():.0%} of the {rule.what}: {advice}')
+            left &= self._report(rule, chosen, self._written)
+        self._emptied |= {self._written[i].image for i in np.flatnonzero(~left)}
+        rows = zip(self._written, boxes.inside.tolist(), left, strict=True)
+        kept = [
+            replace(entry, item=replace(entry.item, box=box_between(*corners)))
+            for entry, corners, is_left in rows
+            if is_left
+        ]
+        self._add_images(self._without_repeats(kept))
+        return self.labels
+
+    def _without_repeats(self, entries: list[_Written]) -> list[_Written]:
+        left = np.ones(len(entries), bool)
+        for rule, chosen in judge_repeats([entry.listed for entry in entries]):
+            left &= self._report(rule, chosen, entries)
+        return [entry for entry, is_left in zip(entries, left, strict=True) if is_left]
+
+    def _report(self, rule: Rule, chosen: np.ndarray, entries: list[_Written]) -> np.ndarray:
+        """Report the chosen objects, (N,) bool; return which of all are kept."""
+        for i in np.flatnonzero(chosen):
+            entry = entries[i]
+            shown = _shown(entry, self._images[entry.image].size)
+            self.labels.report(entry.file, rule.what, shown, entry.item.label)
+        return ~chosen | rule.is_kept
+
+    def _add_images(self, entries: list[_Written]) -> None:
+        """Add the images with their objects, without those that lost all."""
+        objects: dict[Path, list[LabelledObject]] = {path: [] for path in self._images}
+        for entry in entries:
+            self.labels.add_class(entry.item.label)
+            objects[entry.image].append(entry.item)
+        for path, of_image in objects.items():
+            if path in self._emptied and not of_image:
                 self.labels.report(path, 'images skipped, as none of their objects can be used')
             else:
-                self.labels.images.append(replace(self._images[path], objects=tuple(objects)))
-        return self.labels
+                self.labels.images.append(replace(self._images[path], objects=tuple(of_image)))
 
     def _boxes(self) -> Boxes:
         values = [entry.item.box for entry in self._written]
@@ -227,10 +259,7 @@ class Collector:
         return list(map(np.array, groups.values()))
 
     def _refuse_wrong_boxes(self, boxes: Boxes, group: np.ndarray) -> None:
-        if (
-            len(group) < _ENOUGH
-            or (cause := find_cause(boxes, self._form, self._in_pixels)) is None
-        ):
+        if (cause := find_cause(boxes, self._form, self._in_pixels)) is None:
             return
         chosen = [self._written[i] for i in group[cause.chosen]]
         named = (_shown(entry, self._images[entry.image].size) for entry in chosen)
@@ -240,31 +269,6 @@ class Collector:
             Severity.ERROR, str(where), named, len(group), cause.what, cause.advice
         )
         raise UserError(f'{found}\n{found.advice}')
-
-    def _doubt_clipped(self, faults: np.ndarray) -> None:
-        """Say if an implausible share of the boxes has to be clipped."""
-        for i, rule in enumerate(RULES):
-            share = float((faults == i).mean()) if len(faults) else 0.0
-            if rule.is_kept and (advice := advice_of(rule, share)) != rule.fault.advice:
-                self.labels.notes.append(f'{share:.0%} of the {rule.fault.what}: {advice}')
-
-    def _keep(
-        self, entry: _Written, fault: int, corners: np.ndarray, kept: list[LabelledObject]
-    ) -> None:
-        """Report the fault of an object, and add it to those of its image if it can be used."""
-        size = self._images[entry.image].size
-        if fault < len(RULES):
-            rule = RULES[fault]
-            self.labels.report(entry.file, rule.fault.what, _shown(entry, size), entry.item.label)
-            if not rule.is_kept:
-                self._emptied.add(entry.image)
-                return
-        item = replace(entry.item, box=box_between(*corners.tolist()))
-        if item in kept:
-            self.labels.report(entry.file, 'duplicate objects', _shown(entry, size), item.label)
-            return
-        self.labels.add_class(item.label)
-        kept.append(item)
 
 
 def read_text(file: Path) -> str:
@@ -282,24 +286,19 @@ def read_text(file: Path) -> str:
 
 
 def read_xml(file: Path) -> ElementTree.Element:
-    """Parse an XML file that defines no entities: a few lines of them can expand to gigabytes.
+    """Parse an XML file.
+
+    It may come from anywhere. Python's expat reads no other files, and refuses entities that expand
+    to more than a hundred times the file.
 
     Raises:
-        UserError: if it cannot be read, is not XML, or defines entities.
+        UserError: if it cannot be read, or cannot be parsed.
     """
-
-    def refuse(name: str, *_: object) -> None:
-        raise UserError(f'it defines the XML entity {name!r}, which no labelling tool does')
-
-    guard = expat.ParserCreate()
-    guard.EntityDeclHandler = refuse
     try:
-        content = file.read_bytes()
-        guard.Parse(content, True)
-        return ElementTree.fromstring(content)
+        return ElementTree.fromstring(file.read_bytes())
     except OSError as error:
         raise UserError(f'{error.strerror}') from error
-    except (expat.ExpatError, ElementTree.ParseError, ValueError, LookupError) as error:
+    except (ElementTree.ParseError, ValueError, LookupError) as error:
         raise UserError(f'it is not XML, or is truncated: {error}') from error
 
 

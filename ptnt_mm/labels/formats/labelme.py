@@ -22,6 +22,7 @@ from ptnt_mm.labels.formats.format import (
 from ptnt_mm.labels.masks import ellipse, from_pixels
 from ptnt_mm.labels.model import LabelledObject, Labels, box_around
 from ptnt_mm.labels.tree import Tree
+from ptnt_mm.utils.decoding import why_unreadable
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted
 
@@ -75,7 +76,7 @@ def _objects(
             points = [(float(x), float(y)) for x, y in shape.get('points') or []]
             one = _object(label.strip(), kind, points, shape, size)
         except Exception as error:  # shapes may contain anything, including embedded images
-            labels.report(file, NO_NUMBERS, f'shape {i}, {label}: {error}', label)
+            labels.report(file, NO_NUMBERS, f'shape {i}, {label}: {why_unreadable(error)}', label)
             continue
         if one is None:
             labels.report(file, NO_AREA, f'{kind} of {label}', label)

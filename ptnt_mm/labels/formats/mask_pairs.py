@@ -11,9 +11,15 @@ from typing import TypeVar
 import numpy as np
 from PIL import Image
 
-from ptnt_mm.labels.class_masks import IGNORED
+from ptnt_mm.labels.class_masks import (
+    BROKEN,
+    IGNORED,
+    MASK_DECODERS,
+    OF_OTHER_SIZE,
+    UnusableMaskError,
+    read_values,
+)
 from ptnt_mm.labels.formats.format import Collector
-from ptnt_mm.labels.formats.mask_values import MASK_DECODERS, read_values
 from ptnt_mm.labels.formats.paired_names import (
     Name,
     Relation,
@@ -138,21 +144,24 @@ def read_pairs(
         if (image := collector.image(mask, path, split_of(path) or by_folder[path])) is not None
     ]
 
-    def read(pair: tuple[LabelledImage, Path]) -> tuple[Content | None, str]:
+    def read(pair: tuple[LabelledImage, Path]) -> tuple[Content | None, str, str]:
         image, mask = pair
         try:
             values = read_values(mask)
             size = values.shape[::-1]
             if size != image.size:
-                raise ValueError(f'it has {size} pixels, its image {image.size}')
-            return content_of(values), ''
+                sizes = f'{size[0]}x{size[1]}, its image {image.size[0]}x{image.size[1]}'
+                return None, OF_OTHER_SIZE.what, sizes
+            return content_of(values), '', ''
+        except UnusableMaskError as error:
+            return None, error.fault, str(error)
         except Exception as error:  # decoders may raise anything
-            return None, why_unreadable(error)
+            return None, BROKEN.what, why_unreadable(error)
 
     found = on_threads(read, pairs, 'Reading masks')
-    for (image, mask), (content, fault) in zip(pairs, found, strict=True):
+    for (image, mask), (content, fault, detail) in zip(pairs, found, strict=True):
         if fault:
-            labels.report(mask, 'masks that cannot be used', fault)
+            labels.report(mask, fault, detail)
             labels.report(image.path, 'images without a usable mask')
             collector.drop(image)
         else:

@@ -1,13 +1,23 @@
-"""One mask file for each object, in a folder of masks for each image."""
+"""Masks of objects without a class: a file for each object, or a number for each in one file."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
+import cv2
 import numpy as np
 from PIL import Image
 
+from ptnt_mm.labels.class_masks import (
+    BROKEN,
+    OF_OTHER_SIZE,
+    count_values,
+    indices_of,
+    read_values,
+)
+from ptnt_mm.labels.formats.class_masks import read_table
 from ptnt_mm.labels.formats.format import Collector, Format
-from ptnt_mm.labels.masks import from_pixels
+from ptnt_mm.labels.formats.mask_pairs import find_pairs, has_large_numbers, read_pairs, spread
+from ptnt_mm.labels.masks import EMPTY, from_pixels
 from ptnt_mm.labels.model import LabelledImage, LabelledObject, Labels
 from ptnt_mm.labels.tree import Tree
 from ptnt_mm.utils.decoding import DECODERS, why_unreadable
@@ -16,9 +26,12 @@ from ptnt_mm.utils.text import counted
 
 _MASKS = ('masks', 'mask', 'instances', 'labels')
 _CLASS = 'object'
+_SAMPLE = 30  # masks whose numbers are looked at
+_VALUES = 20  # of a mask whose areas are counted
+_FEW = 3  # objects in each image; as few numbers may be those of nested classes
 
 
-def _find(tree: Tree) -> str:
+def _find_files(tree: Tree) -> str:
     masks = _masks(tree)
     total = sum(map(len, masks.values()))
     # One mask for each image would be a class mask.
@@ -28,13 +41,15 @@ def _find(tree: Tree) -> str:
     return f'{images} with a folder of masks each, {counted(total, "mask")}'
 
 
-def _read(tree: Tree) -> Labels:
+def _read_files(tree: Tree) -> Labels:
     collector = Collector(tree)
     masks = _masks(tree)
     images = [(path, collector.image(path, path)) for path in masks]
     sized = [image for _, image in images if image is not None]
     collector.labels.add_class(_CLASS)
-    found = on_threads(lambda image: list(_objects(image, masks[image.path])), sized, 'Reading')
+    found = on_threads(
+        lambda image: list(_objects_of_files(image, masks[image.path])), sized, 'Reading'
+    )
     for image, results in zip(sized, found, strict=True):
         collector.add(image.path, image, _usable(collector.labels, results))
     collector.labels.aside = {file for files in masks.values() for file in files}
@@ -42,12 +57,12 @@ def _read(tree: Tree) -> Labels:
 
 
 def _usable(
-    labels: Labels, results: list[tuple[Path, LabelledObject | str]]
+    labels: Labels, results: list[tuple[Path, LabelledObject | tuple[str, str]]]
 ) -> Iterator[LabelledObject]:
     """The objects among the results; the others are reported."""
     for file, result in results:
-        if isinstance(result, str):
-            labels.report(file, 'object masks that cannot be used', result)
+        if isinstance(result, tuple):
+            labels.report(file, *result)
         else:
             yield result
 
@@ -77,32 +92,130 @@ def _is_masks(folder: Path) -> bool:
     return folder.name.casefold() in _MASKS
 
 
-def _objects(
+def _objects_of_files(
     image: LabelledImage, files: list[Path]
-) -> Iterator[tuple[Path, LabelledObject | str]]:
+) -> Iterator[tuple[Path, LabelledObject | tuple[str, str]]]:
     """The object of each mask file, or why it cannot be used."""
     for file in files:
         try:
             with Image.open(file, formats=DECODERS) as stored:
                 pixels = np.asarray(stored.convert('L'))
         except Exception as error:  # decoders may raise anything
-            yield file, why_unreadable(error)
+            yield file, (BROKEN.what, why_unreadable(error))
             continue
         inside = pixels > (127 if pixels.max(initial=0) > 1 else 0)
         if inside.shape[::-1] != image.size:
-            yield file, f'it has {inside.shape[1]} x {inside.shape[0]} pixels, not {image.size}'
+            size = f'{inside.shape[1]}x{inside.shape[0]}'
+            sizes = f'{size}, its image {image.size[0]}x{image.size[1]}'
+            yield file, (OF_OTHER_SIZE.what, sizes)
         elif not inside.any():
-            yield file, 'it is empty'
+            yield file, (EMPTY.what, '')
         else:
             mask, box = from_pixels(inside)
             yield file, LabelledObject(_CLASS, box, mask)
 
 
-FORMAT = Format(
+FILES = Format(
     'object-masks',
     'One mask file for each object',
     'masks/NAME/ with several images next to images/NAME.png, or masks/ next to one image',
     ('instance', 'detection', 'semantic'),
-    _find,
-    _read,
+    _find_files,
+    _read_files,
+)
+
+
+def _find_numbers(tree: Tree) -> str:
+    masks = list(find_pairs(tree).masks.values())
+    if not masks:
+        return ''
+    if has_large_numbers(masks):
+        return f'{counted(len(masks), "mask")} with numbers above 255'
+    if read_table(tree).names or not _are_numbered(spread(masks, _SAMPLE)):
+        return ''
+    return (
+        f'{counted(len(masks), "mask")} with the numbers 1 to N, of one area each, and another N '
+        'in each; --format class-masks reads the numbers as classes'
+    )
+
+
+def find_any_numbers(tree: Tree) -> str:
+    """Search for masks with any numbers; they may also be classes."""
+    masks = list(find_pairs(tree).masks.values())
+    # Two values are background and one class.
+    if not any(map(_has_several_values, spread(masks, _SAMPLE))):
+        return ''
+    return f'{counted(len(masks), "mask")}, if each number is one object'
+
+
+def _has_several_values(mask: Path) -> bool:
+    try:
+        return len(count_values(read_values(mask))) > 2
+    except Exception:  # decoders may raise anything
+        return False
+
+
+def _are_numbered(masks: list[Path]) -> bool:
+    """Whether the numbers in each mask are 1 to N, with a different N, and of one area each."""
+    highest = []
+    areas = sampled = others = touching = 0
+    for mask in masks:
+        if others > 0.1 * len(masks):
+            return False
+        try:
+            pixels = indices_of(read_values(mask))
+        except Exception:  # decoders may raise anything
+            continue
+        values = np.unique(pixels[pixels > 0])
+        if not len(values):
+            continue
+        highest.append(len(values))
+        if values[-1] != len(values):
+            others += 1
+            continue
+        touching += _touching(pixels)
+        for value in spread(values.tolist(), _VALUES):
+            sampled += 1
+            areas += cv2.connectedComponents((pixels == value).astype(np.uint8))[0] - 1
+    has_many = max(highest, default=0) > _FEW and len(set(highest)) > 1
+    # Classes that lie inside each other, or are layers, touch the class before.
+    if touching > 0.8 * (sum(highest) - len(highest)):
+        return False
+    return has_many and areas <= 1.1 * sampled and others <= 0.1 * len(highest)
+
+
+def _touching(pixels: np.ndarray) -> int:
+    """The number of values above 1 that touch the value before, as pixels of a row or a column."""
+    found: set[int] = set()
+    for one, other in ((pixels[:, 1:], pixels[:, :-1]), (pixels[1:], pixels[:-1])):
+        upper, lower = np.maximum(one, other), np.minimum(one, other)
+        found |= set(upper[(upper - lower == 1) & (lower > 0)].tolist())
+    return len(found)
+
+
+def _read_numbers(tree: Tree) -> Labels:
+    collector = Collector(tree)
+    collector.labels.add_class(_CLASS)
+    for image, mask, objects in read_pairs(
+        collector, lambda numbers: list(_objects_of_numbers(numbers))
+    ):
+        collector.add(mask, image, objects)
+    return collector.finish()
+
+
+def _objects_of_numbers(pixels: np.ndarray) -> Iterator[LabelledObject]:
+    """The object of each number above 0."""
+    numbers = indices_of(pixels)
+    for value in np.unique(numbers[numbers > 0]):
+        mask, box = from_pixels(numbers == value)
+        yield LabelledObject(_CLASS, box, mask)
+
+
+NUMBERS = Format(
+    'numbered-masks',
+    'Numbered object masks',
+    'masks as for class-masks, in which each number is one object',
+    ('instance', 'detection', 'semantic'),
+    _find_numbers,
+    _read_numbers,
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from ptnt_mm.labels.formats.mask_values import colours_of, is_coloured, read_thinned
+from ptnt_mm.labels.class_masks import colours_of, is_coloured, read_thinned
 
 FLAT, PHOTOGRAPH = 0.3, 0.8
 """Shares of neighbouring pixels that differ: below the first in masks, above the second in
