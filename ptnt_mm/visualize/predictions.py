@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 from ptnt_mm.drawing.panels import Box
 from ptnt_mm.drawing.pictures import class_map, outline
+from ptnt_mm.explain.causes import one_line
 from ptnt_mm.inference.predictor import Image, Predictor
 from ptnt_mm.utils.colours import as_hex, ink_on, palette_of
-from ptnt_mm.utils.text import one_line
 
 _MOST_BOXES = 100
 _MOST_COLOURS = 255  # colours of a map
