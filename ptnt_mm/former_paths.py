@@ -10,7 +10,7 @@ FORMER = {
     'ptnt_mm.checkpoints': 'ptnt_mm.weights.reader',
     'ptnt_mm.checkpoints.read': 'ptnt_mm.weights.reader.read',
     'ptnt_mm.engine.config': 'ptnt_mm.config.read',
-    'ptnt_mm.engine.strict_loading': 'ptnt_mm.weights.strict_loading',
+    'ptnt_mm.engine.strict_loading': 'ptnt_mm.weights.mmengine',
     'ptnt_mm.engine.optimizer': 'ptnt_mm.models.optimizer',
     'ptnt_mm.models.instance_tta': 'ptnt_mm.models.mmdet_models',
     'ptnt_mm.models.peg_detr': 'ptnt_mm.models.mmdet_models',

@@ -13,7 +13,7 @@ from mmengine.config import Config
 
 from ptnt_mm.check.data_sets import Data, ImageFile, evenly_spread, find_data_sets, misread_names
 from ptnt_mm.config.settings import kind_of
-from ptnt_mm.explain.build_errors import explain_build_error
+from ptnt_mm.explain.building import explain_build_error
 from ptnt_mm.labels.boxes import Boxes
 from ptnt_mm.labels.coco import CocoFile, read_coco
 from ptnt_mm.utils.errors import UserError

@@ -19,7 +19,7 @@ from ptnt_mm.config.data_files import (
 )
 from ptnt_mm.config.hosts import scope_of
 from ptnt_mm.config.settings import kind_of
-from ptnt_mm.explain.public_data import how_to_get
+from ptnt_mm.explain.causes import how_to_get
 from ptnt_mm.explain.registered import arguments_of, registered_names
 from ptnt_mm.utils.findings import Finding, error, note, ok
 from ptnt_mm.utils.text import suggest, unknown_name

@@ -11,7 +11,7 @@ from ptnt_mm.check.class_names import faults_of_names
 from ptnt_mm.check.data_sets import Data, ImageFile, as_names, evenly_spread, find_data_sets
 from ptnt_mm.config.hosts import scope_of
 from ptnt_mm.config.settings import kind_of
-from ptnt_mm.explain.build_errors import explain_build_error
+from ptnt_mm.explain.building import explain_build_error
 from ptnt_mm.utils.findings import Finding, Severity, error, note, ok
 from ptnt_mm.utils.text import counted, first_few
 

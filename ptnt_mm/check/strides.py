@@ -7,8 +7,8 @@ from mmengine.config import Config
 from torch import nn
 
 from ptnt_mm.check.trial.setup import undisturbed
+from ptnt_mm.explain.causes import one_line
 from ptnt_mm.utils.findings import Finding, error, note, ok
-from ptnt_mm.utils.text import one_line
 
 _SIDE = 256  # side of the square test image, in pixels
 

@@ -8,7 +8,7 @@ from mmengine.registry import MODELS, DefaultScope
 from torch import nn
 
 from ptnt_mm.config.hosts import import_host, scope_of
-from ptnt_mm.explain.build_errors import explained_building
+from ptnt_mm.explain.building import explained_building
 from ptnt_mm.weights.mmengine import require_safe_loading
 
 

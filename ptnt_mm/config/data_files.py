@@ -8,7 +8,7 @@ from mmengine.config import Config
 from mmengine.registry import DATASETS
 
 from ptnt_mm.config.settings import kind_of
-from ptnt_mm.explain.public_data import how_to_get
+from ptnt_mm.explain.causes import how_to_get
 from ptnt_mm.utils.errors import UserError
 
 

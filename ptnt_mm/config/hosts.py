@@ -2,16 +2,15 @@
 
 import importlib
 import io
-import re
 import warnings
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 
 from mmengine.config import Config
 
+from ptnt_mm.explain.causes import Kind, explain
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.imports import without_garbage_collection
-from ptnt_mm.utils.versions import HOST_PACKAGES, provider
 
 
 @dataclass(frozen=True)
@@ -19,14 +18,12 @@ class Host:
     """A library that can be a config's ``default_scope``.
 
     Attributes:
-        package: Its name for pip; `provider` returns its fork's where that is installed.
         task: Task of its models.
         dump: The registered evaluator that writes predictions into a file.
         own_drawing: Whether our hook draws predictions in place of the library's.
         to_rgb: The setting of its image preprocessors that converts BGR to RGB.
     """
 
-    package: str
     task: str
     dump: str
     own_drawing: bool = False
@@ -34,11 +31,9 @@ class Host:
 
 
 HOSTS = {
-    'mmdet': Host('mmdet', 'detection', 'DumpDetResults'),
-    'mmseg': Host('mmsegmentation', 'segmentation', 'DumpMaps', own_drawing=True),
-    'mmpretrain': Host(
-        'mmpretrain', 'classification', 'DumpResults', own_drawing=True, to_rgb='to_rgb'
-    ),
+    'mmdet': Host('detection', 'DumpDetResults'),
+    'mmseg': Host('segmentation', 'DumpMaps', own_drawing=True),
+    'mmpretrain': Host('classification', 'DumpResults', own_drawing=True, to_rgb='to_rgb'),
 }
 """Hosts by the default scope of their configs, which is also their import name."""
 
@@ -57,7 +52,8 @@ def import_host(scope: str) -> None:
                 for part in ('models', 'datasets', 'evaluation'):
                     importlib.import_module(f'{scope}.{part}')
     except ModuleNotFoundError as error:
-        raise UserError(f'{scope} cannot be imported: {error}. {how_to_install(error)}') from error
+        absent = explain(error, Kind.PACKAGE)
+        raise UserError(f'{scope} cannot be imported: {absent}') from error
     except (ImportError, AssertionError) as error:
         raise UserError(f'{scope} cannot be imported: {error}. Run ptnt doctor') from error
 
@@ -68,16 +64,3 @@ def _quiet_forks():
     with warnings.catch_warnings(), redirect_stdout(io.StringIO()):  # print_log prints here
         warnings.filterwarnings('ignore', 'faster_coco_eval')
         yield
-
-
-def how_to_install(error: ModuleNotFoundError) -> str:
-    """The command that installs a missing package."""
-    words = set(re.findall(r'\w+', str(error)))
-    if 'pkg_resources' in words:
-        return 'Install an older setuptools: pip install "setuptools<81"'
-    for scope, host in HOSTS.items():
-        more = HOST_PACKAGES[host.package]
-        if words & {scope, host.package, *more.split()}:
-            install = f'pip install {provider(host.package)}{more}'
-            return f'Install it: {install}; then run ptnt doctor'
-    return 'ptnt doctor shows what is installed'

@@ -8,11 +8,11 @@ from types import SimpleNamespace
 from mmengine.config import Config, DictAction
 from mmengine.runner import Runner
 
-from ptnt_mm.config.hosts import how_to_install
 from ptnt_mm.config.zoo import config_from_file, config_names, config_path, moved_config
+from ptnt_mm.explain.causes import Kind, explain, one_line
 from ptnt_mm.explain.frames import place_in_own_code
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import first_few, one_line, suggest, unknown_name
+from ptnt_mm.utils.text import first_few, suggest, unknown_name
 
 # Top-level keys of a config that MMEngine and the hosts read, besides the runner's arguments.
 _TOP_LEVEL = {
@@ -111,12 +111,11 @@ def _explain(error: BaseException) -> str:
     if isinstance(error, ImportError) and error.__cause__:
         # For custom_imports, MMEngine raises twice more, with sys.path in place of the reason.
         error = error.__cause__.__context__ or error
+    if wrong := explain(error, Kind.SYNTAX):
+        return str(wrong)
     explained = f'{one_line(error, named=True)}{place_in_own_code(error)}'
-    if isinstance(error, SyntaxError) and Path(error.filename or '').is_file():
-        # Its own words name only the last part of the path.
-        explained = f'SyntaxError: {error.msg} ({error.filename}, line {error.lineno})'
-    if isinstance(error, ModuleNotFoundError):
-        explained += f'. {how_to_install(error)}; a module of your own must be on PYTHONPATH'
+    if absent := explain(error, Kind.PACKAGE):
+        explained += f'. {absent.advice}; a module of your own must be on PYTHONPATH'
     return explained
 
 

@@ -18,7 +18,7 @@ from torch.utils.data import DataLoader
 from ptnt_mm.config.hosts import import_host, scope_of
 from ptnt_mm.engine.run_display import RunDisplay
 from ptnt_mm.engine.safeguards import use_safeguards
-from ptnt_mm.explain.build_errors import explained_building, explained_late_building
+from ptnt_mm.explain.building import explained_building, explained_late_building
 from ptnt_mm.mmcv_ops.place import source
 from ptnt_mm.utils.atomic_files import sha256
 from ptnt_mm.utils.terminal import FOR_THE_FILE, use_terminal

@@ -19,7 +19,7 @@ from ptnt_mm.config.class_names import (
 from ptnt_mm.config.hosts import HOSTS, import_host, scope_of
 from ptnt_mm.config.read import require_keys
 from ptnt_mm.deploy import Deployed
-from ptnt_mm.explain.build_errors import explained_building
+from ptnt_mm.explain.building import explained_building
 from ptnt_mm.inference.loading import PixelLoader
 from ptnt_mm.inference.predictor import Predictor
 from ptnt_mm.utils.colours import class_colours

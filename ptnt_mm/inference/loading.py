@@ -15,9 +15,9 @@ from ptnt_mm.config.hosts import scope_of
 from ptnt_mm.config.settings import kind_of
 from ptnt_mm.data.image_files import decoded, read_image
 from ptnt_mm.engine.load_in_range import stated_range
+from ptnt_mm.explain.causes import one_line
 from ptnt_mm.utils.decoding import NOT_AN_IMAGE, Range, require_pixels
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import one_line
 
 _OF_ARRAYS = ('LoadImageFromNDArray', 'LoadImageFromWebcam')
 _OF_SEVERAL = (

@@ -3,7 +3,6 @@
 import json
 import shutil
 import sys
-import traceback
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -13,12 +12,13 @@ import numpy as np
 from ptnt_mm.data.image_files import Images, drawn_name, encode_image, find_images
 from ptnt_mm.data.pixel_values import COMMON, few_levels, measure_values
 from ptnt_mm.data.predictions import DRAWN, FILE, FORMAT, is_predictions
+from ptnt_mm.explain.causes import is_about_the_disk
+from ptnt_mm.explain.frames import failing_line
 from ptnt_mm.inference.loading import LoadedImage
 from ptnt_mm.inference.predictor import Image, Predictor
 from ptnt_mm.inference.video import VIDEO_SUFFIXES, Movie, Video, Window, open_video
 from ptnt_mm.utils.atomic_files import (
     fitted_name,
-    is_about_the_disk,
     remove_partials,
     write_atomically,
 )
@@ -130,7 +130,7 @@ def find_source(text: str, drawn: Path) -> Images | Video:
     if not path.exists():
         raise UserError(f'there is no image, folder or video {text}')
     if path.resolve().is_relative_to(drawn.resolve()):
-        raise UserError(f'{text} is inside {drawn}, which is replaced: choose another --out')
+        raise UserError(f'{text} is inside {drawn}, which is replaced: choose another `out`')
     if path.is_dir():
         return find_images(path, without=drawn)
     if path.suffix.lower() in VIDEO_SUFFIXES:
@@ -217,10 +217,8 @@ def _few_levels(file: Path, loaded: LoadedImage, stated: Range | None) -> str:
 
 def _reason(error: Exception, file: Path | None = None) -> str:
     """Explain in one line why an image failed, without the file, which is named anyway."""
-    text = str(error).removeprefix(f'{file} ')
-    if not text and error.__traceback__:  # such as a plain assert: show the line
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        text = f'{Path(frame.filename).name}, line {frame.lineno}: {frame.line}'
+    # A plain assert has no text: show the line.
+    text = str(error).removeprefix(f'{file} ') or failing_line(error)
     text = printable(' '.join(text.split()), 1000)
     return text if isinstance(error, UserError) else f'{type(error).__name__}: {text}'
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from ptnt_mm.engine.test import test
 from ptnt_mm.engine.work_dir import work_dir_of
+from ptnt_mm.explain.causes import one_line
 from ptnt_mm.report.training_run import TrainingRun, read_run
 from ptnt_mm.utils.atomic_files import check_new
 from ptnt_mm.utils.errors import UserError
@@ -62,7 +63,7 @@ def report(
     runs = [read_run(work_dir, name) for work_dir, name in zip(work_dirs, names, strict=True)]
     if not os.access(page.absolute().parent, os.W_OK) and page.parent.is_dir():
         # Before an evaluation, which may take long.
-        raise UserError(f'{page.parent} cannot be written to: choose another file with --out')
+        raise UserError(f'{page.parent} cannot be written to: choose another file as `out`')
     with TemporaryDirectory(prefix='ptnt_report_') as scratch:
         reports, notes = _reports(runs, Path(scratch))
         # The galleries read the predictions again.
@@ -116,6 +117,4 @@ def _evaluate(run: TrainingRun) -> None:
         raise
     except Exception as error:  # a damaged image can make a host raise anything
         traceback.print_exc()
-        # The error of a data loader's worker ends with the last line of its traceback.
-        reason = ''.join(traceback.format_exception_only(error)).strip().splitlines()[-1]
-        raise UserError(f'its evaluation failed: {reason}') from error
+        raise UserError(f'its evaluation failed: {one_line(error, named=True)}') from error

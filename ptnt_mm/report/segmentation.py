@@ -18,7 +18,7 @@ from torch.utils.data import Dataset
 from ptnt_mm.config.data_files import data_sets
 from ptnt_mm.config.settings import kind_of
 from ptnt_mm.drawing.page import class_map
-from ptnt_mm.explain.build_errors import explained_building
+from ptnt_mm.explain.building import explained_building
 from ptnt_mm.labels.class_masks import IGNORED
 from ptnt_mm.report.content import RankedImage
 from ptnt_mm.report.tables import PERCENT

@@ -1,6 +1,5 @@
 """Write files and folders completely or not at all, fit their names, and compute checksums."""
 
-import errno
 import hashlib
 import os
 import shutil
@@ -10,13 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ptnt_mm.utils.errors import UserError
-
-DISK_ERRORS = {
-    errno.ENOSPC: ('the disk is full', 'make room'),
-    errno.EDQUOT: ('the disk quota is used up', 'make room'),
-    errno.EROFS: ('the disk is read-only now', 'make it writable'),
-}
-"""The error numbers for reasons that affect all files of a disk: the problem, and what to do."""
 
 _PARTIAL = 'partial'
 _LONGEST = 255  # bytes of a name, on nearly all file systems
@@ -107,16 +99,6 @@ def check_new(file: Path, overwrite: bool) -> None:
         raise UserError(f'{file} exists: choose another name, or pass --overwrite')
     if not file.parent.is_dir():
         raise UserError(f'{file} cannot be written: there is no folder {file.parent}')
-
-
-def is_about_the_disk(error: BaseException) -> bool:
-    """Return whether writing failed for a reason that affects all files, such as a full disk.
-
-    Args:
-        error: An OSError, or a UserError of :func:`write_atomically`.
-    """
-    cause = error.__cause__ if isinstance(error, UserError) else error
-    return isinstance(cause, OSError) and cause.errno in DISK_ERRORS
 
 
 def fitted_name(name: str) -> str:

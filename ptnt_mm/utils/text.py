@@ -77,24 +77,6 @@ def _halves(name: str) -> list[tuple[str, str]]:
     return [(name[:i], name[i:]) for i in range(len(name) + 1)]
 
 
-def one_line(error: BaseException, named: bool = False) -> str:
-    """The first line of an exception's message; the name of its class if it has no message.
-
-    Args:
-        error: The exception.
-        named: Whether to put the name of the class before the message too.
-    """
-    name = type(error).__name__
-    message, _, traceback = str(error).strip().partition('\n')
-    if ' in DataLoader worker process ' in message:
-        # torch makes the worker's traceback the message; its last line has the name, too.
-        return traceback.rpartition('\n')[2]
-    message = message.strip()
-    if not message:
-        return name
-    return f'{name}: {message}' if named else message
-
-
 def counted(number: int, noun: str) -> str:
     """A number with its noun in the singular or plural: '1 process', '8,000 processes'."""
     ending = 'es' if noun.endswith(('s', 'x')) else 's'

@@ -39,7 +39,10 @@ FORKS = {
     'mmpretrain': 'onedl-mmpretrain',
 }
 
-# The host libraries, and the packages that each imports without requiring them.
+# The host libraries by the names that they are imported by.
+HOST_IMPORTS = {'mmdet': 'mmdet', 'mmseg': 'mmsegmentation', 'mmpretrain': 'mmpretrain'}
+
+# The packages that each host imports without requiring them.
 HOST_PACKAGES = {'mmdet': '', 'mmsegmentation': ' ftfy regex', 'mmpretrain': ''}
 
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from ptnt_mm.config.build import build_model
 from ptnt_mm.config.hosts import HOSTS, scope_of
-from ptnt_mm.explain.build_errors import explained_building
+from ptnt_mm.explain.building import explained_building
 from ptnt_mm.inference.load import load_predictor, move
 from ptnt_mm.inference.loading import PixelLoader
 from ptnt_mm.inference.predictor import Image, Predictor

@@ -7,10 +7,10 @@ import numpy as np
 
 from ptnt_mm.drawing.page import class_map, outline
 from ptnt_mm.drawing.panels import Box
+from ptnt_mm.explain.causes import one_line
 from ptnt_mm.inference.predictor import Image, Predictor
 from ptnt_mm.models.tokens import Grid
 from ptnt_mm.utils.colours import as_hex, ink_on, palette_of
-from ptnt_mm.utils.text import one_line
 from ptnt_mm.visualize.recording import BlockRecord, Recording, Size
 
 

@@ -12,7 +12,7 @@ from mmengine.structures import BaseDataElement, InstanceData, PixelData
 from ptnt_mm.check.before_testing import check_before_testing
 from ptnt_mm.check.reading import read_data
 from ptnt_mm.check.trial.evaluation_step import Evaluation
-from ptnt_mm.check.trial.failed_steps import NOT_COMPLETED, StepError, at, describe
+from ptnt_mm.check.trial.failed_steps import NOT_COMPLETED, StepFailure, at, describe
 from ptnt_mm.check.trial.few_images import shrunk
 from ptnt_mm.check.trial.setup import config_for_trial
 from ptnt_mm.check.trial.training_step import train_once
@@ -73,7 +73,7 @@ def test_an_unreadable_image_is_skipped_as_in_training(masks: MaskDemo, micro_ar
     Path(data[0].few[0]['img_path']).write_text('no picture')
     train_once(config, model, data, gpus=1)
     config.custom_hooks = []
-    with pytest.raises(StepError):
+    with pytest.raises(StepFailure):
         train_once(config, model, data, gpus=1)
 
 
@@ -85,7 +85,7 @@ def test_batch_norm_gets_two_images_where_training_has_two(masks: MaskDemo, micr
     assert model.data_preprocessor.size == (192, 192)
     config.train_dataloader.batch_size = 1
     train_once(config, model, data, gpus=2)
-    with pytest.raises(StepError) as failed:
+    with pytest.raises(StepFailure) as failed:
         train_once(config, model, data, gpus=1)
     assert 'more than 1 value per channel' in describe(failed.value, config)[1]
 
@@ -144,7 +144,7 @@ def test_a_data_set_of_many_images_is_not_loaded_as_a_whole(demo: Demo):
 
 
 def test_a_failure_without_a_message_shows_its_line(demo: Demo):
-    with pytest.raises(StepError) as failed, at('val_evaluator'):
+    with pytest.raises(StepFailure) as failed, at('val_evaluator'):
         raise AssertionError  # like many in mmdet
     where, what = describe(failed.value, demo.config())
     assert where == 'val_evaluator' and 'like many in mmdet' in what
@@ -181,7 +181,7 @@ def test_a_failure_in_the_users_code_is_reported_with_its_line(demo: Demo, monke
 
     monkeypatch.setattr(model.bbox_head, 'loss', loss)
     monkeypatch.setenv('PTNT_TRACEBACK', '1')
-    with pytest.raises(StepError) as failed:
+    with pytest.raises(StepFailure) as failed:
         train_once(config, model, data, gpus=1)
     what = describe(failed.value, config)[1]
     assert f'no such axis ({__file__}, line {loss.__code__.co_firstlineno + 1})' in what

@@ -7,7 +7,7 @@ from mmengine.config import Config
 
 import ptnt_mm
 from ptnt_mm.config.data_files import check_data_files, expected_files
-from ptnt_mm.explain.public_data import how_to_get
+from ptnt_mm.explain.causes import how_to_get
 from ptnt_mm.utils.errors import UserError
 
 

@@ -12,11 +12,11 @@ from repository import ROOT
 
 from ptnt_mm.labels.model import LabelledImage, LabelledObject
 from ptnt_mm.project.backbones import MeasuredBackbone, find_backbone
-from ptnt_mm.project.write import config_text
 from ptnt_mm.project.create import copy_fragments
 from ptnt_mm.project.detectors import find_detector
 from ptnt_mm.project.facts import Facts, StepMemory, small_objects
 from ptnt_mm.project.recipe import RULES, choose_recipe
+from ptnt_mm.project.write import config_text
 
 PYRAMID = MeasuredBackbone(
     name='ptnt_s',

@@ -144,7 +144,8 @@ def test_images_that_cannot_be_read_are_one_line(tmp_path: Path, capsys):
 
 def test_an_evaluation_that_fails_costs_the_scores_alone(tmp_path: Path, monkeypatch, capsys):
     def fail(*_) -> None:
-        raise OSError('Caught OSError in a worker.\nTraceback ...\nOSError: 7.jpg is truncated\n')
+        trace = 'Traceback ...\nOSError: 7.jpg is truncated\n'
+        raise OSError(f'Caught OSError in DataLoader worker process 0.\n{trace}')
 
     monkeypatch.setattr(reporting, 'test', fail)
     bad, good = (make_detector(tmp_path, name) for name in ('bad', 'good'))

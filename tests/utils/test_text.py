@@ -1,9 +1,8 @@
 """Messages suggest the name nearest to an unknown one."""
 
 import pytest
-from torch._utils import ExceptionWrapper
 
-from ptnt_mm.utils.text import counted, one_line, suggest, unknown_name
+from ptnt_mm.utils.text import counted, suggest, unknown_name
 
 
 @pytest.mark.parametrize(
@@ -58,26 +57,3 @@ def test_known_names_are_listed_if_they_are_few_or_none_is_near(
 )
 def test_numbers_have_the_right_form_of_their_noun(number: int, noun: str, text: str):
     assert counted(number, noun) == text
-
-
-@pytest.mark.parametrize(
-    ('error', 'message', 'named'),
-    [
-        (ValueError('first\nsecond'), 'first', 'ValueError: first'),
-        (ValueError('\n  second'), 'second', 'ValueError: second'),
-        (ValueError(), 'ValueError', 'ValueError'),
-        (ValueError('\n'), 'ValueError', 'ValueError'),
-    ],
-)
-def test_an_exception_in_one_line(error: Exception, message: str, named: str):
-    assert one_line(error) == message and one_line(error, named=True) == named
-
-
-def test_an_exception_of_a_worker_in_one_line():
-    try:
-        raise ValueError('bad image')
-    except ValueError:
-        wrapper = ExceptionWrapper(where='in DataLoader worker process 0')
-    with pytest.raises(ValueError) as caught:
-        wrapper.reraise()
-    assert one_line(caught.value, named=True) == 'ValueError: bad image'

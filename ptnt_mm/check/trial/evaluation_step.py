@@ -12,13 +12,14 @@ from mmengine.registry import MODELS
 from torch import Tensor, nn
 
 from ptnt_mm.check.data_sets import Data, evenly_spread
-from ptnt_mm.check.trial.failed_steps import StepError, at, describe, failing_class, failing_line
+from ptnt_mm.check.trial.failed_steps import StepFailure, at, describe
 from ptnt_mm.check.trial.few_images import collate_of, load_few, shrunk
 from ptnt_mm.check.trial.one_image_metrics import left_out, measure_one_image
 from ptnt_mm.check.trial.setup import sides, undisturbed
 from ptnt_mm.config.data_files import data_sets
 from ptnt_mm.config.hosts import scope_of
 from ptnt_mm.config.settings import dicts_within, kind_of
+from ptnt_mm.explain.frames import failing_line, failing_part
 from ptnt_mm.explain.registered import arguments_of, classes_named
 from ptnt_mm.utils.findings import Finding, error, note, ok
 
@@ -67,17 +68,17 @@ class Evaluation:
         named = f': {", ".join(self.metrics)}' if self.metrics else ''
         yield ok(self.split, f'an image is {what}{named}')
 
-    def _failure(self, side: int) -> StepError | None:
+    def _failure(self, side: int) -> StepFailure | None:
         """Evaluate images with sides of ``side`` pixels; return the error, or None."""
         try:
             with undisturbed(self.config):
                 self.metrics = self._evaluate(side)
-        except StepError as failed:
+        except StepFailure as failed:
             return failed
         return None
 
     def _evaluate(self, side: int) -> dict[str, Any]:
-        """The metrics of an image by name; raises a StepError that names a part of the config."""
+        """The metrics of an image by name; raises a StepFailure that names a part of the config."""
         config, split = self.config, self.split
         collate = collate_of(config, split)
         with at(f'{split}_dataloader.dataset'):
@@ -102,7 +103,7 @@ class Evaluation:
         unlike = [other for other in others if _size(other) != _size(first)]
         return [first, *(unlike or others)[:1]]
 
-    def _missing_meta_keys(self, failed: StepError) -> Iterator[Finding]:
+    def _missing_meta_keys(self, failed: StepFailure) -> Iterator[Finding]:
         """Errors for the steps that do not pack a meta key that the failure names in quotes."""
         if failed.where.startswith(f'{self.split}_dataloader'):
             return
@@ -111,7 +112,7 @@ class Evaluation:
             for path, step in _packing(self.config, self.split).items()
         }
         cause = failed.__cause__
-        text, user = f'{cause} {failing_line(cause)}', failing_class(cause) or failed.where
+        text, user = f'{cause} {failing_line(cause)}', failing_part(cause) or failed.where
         known = {key for keys in packed.values() for key in keys}
         missing = [key for key in _META_KEYS if repr(key) in text and key not in known]
         for key, path in product(missing, packed):

@@ -11,7 +11,7 @@ from mmengine.model import BaseModel
 from torch import nn
 
 from ptnt_mm.check.data_sets import Data
-from ptnt_mm.check.trial.failed_steps import StepError, at, describe
+from ptnt_mm.check.trial.failed_steps import StepFailure, at, describe
 from ptnt_mm.check.trial.few_images import collate_of, load_few, shrunk, spread_over
 from ptnt_mm.check.trial.setup import WHOLE, sides, undisturbed
 from ptnt_mm.config.settings import kind_of
@@ -30,7 +30,7 @@ def check_training_step(
         return
     try:
         train_once(config, model, data, gpus)
-    except StepError as failed:
+    except StepFailure as failed:
         yield error(*describe(failed, config), 'training would stop at its first step')
         return
     yield ok(_WHERE, 'the loss of a few images and its gradients can be computed')
@@ -42,7 +42,7 @@ def train_once(config: Config, model: nn.Module, data: Sequence[Data], gpus: int
     Two if training has two: BatchNorm cannot learn from one value.
 
     Raises:
-        StepError: if the data set, its pipeline or the model fails.
+        StepFailure: if the data set, its pipeline or the model fails.
     """
     with undisturbed(config):
         with at('train_dataloader.dataset'):
@@ -54,7 +54,7 @@ def train_once(config: Config, model: nn.Module, data: Sequence[Data], gpus: int
             try:
                 _loss(config, model, samples, side)
                 return
-            except StepError:
+            except StepFailure:
                 # Some models accept only the original size.
                 if side == WHOLE:
                     raise

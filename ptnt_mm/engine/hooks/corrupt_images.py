@@ -7,9 +7,9 @@ from typing import Any
 from mmengine.hooks import Hook
 from mmengine.logging import print_log
 
+from ptnt_mm.explain.causes import one_line
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import one_line
 
 
 @HOOKS.register_module()

@@ -4,78 +4,12 @@ import logging
 from pathlib import Path
 
 import pytest
-from mmengine.registry import MODELS, DefaultScope
-from torch import nn
 from toy import ToyModel, quick, toy_config
 
-from ptnt_mm.config.hosts import import_host
 from ptnt_mm.engine import train as training
 from ptnt_mm.engine.failures import failures_explained
 from ptnt_mm.engine.runner import QuietRunner, build_runner
-from ptnt_mm.explain.build_errors import (
-    explain_build_error,
-    explain_refusal,
-    explained_late_building,
-)
 from ptnt_mm.utils.errors import UserError
-
-
-def test_an_absent_class_names_the_nearest():
-    with pytest.raises(KeyError) as caught:
-        MODELS.build(dict(type='PyramidTMT'))
-    explained = explain_build_error(caught.value)
-    assert explained.startswith("unknown type 'PyramidTMT': did you mean 'PyramidTNT'?")
-
-
-def test_a_class_of_another_library_needs_its_scope():
-    import_host('mmdet')
-    import_host('mmseg')
-    with DefaultScope.overwrite_default_scope('mmseg'), pytest.raises(KeyError) as caught:
-        MODELS.build(dict(type='RetinaHead'))
-    assert "did you mean 'mmdet.RetinaHead'?" in explain_build_error(caught.value)
-
-
-def test_a_refused_argument_names_the_nearest():
-    class Base(nn.Module):
-        def __init__(self, hidden_dim: int = 1):
-            super().__init__()
-
-    class Derived(Base):
-        def __init__(self, out_dim: int = 1, **kwargs):
-            super().__init__(**kwargs)
-
-    MODELS.register_module(name='RefusingDerived', module=Derived)
-    try:
-        with pytest.raises(TypeError) as caught:
-            MODELS.build(dict(type='RefusingDerived', hiden_dim=3))
-    finally:
-        MODELS._module_dict.pop('RefusingDerived')
-    explained = explain_build_error(caught.value)
-    assert explained.startswith("Derived: unknown argument 'hiden_dim': did you mean 'hidden_dim'?")
-
-
-def test_other_errors_keep_their_words():
-    assert explain_build_error(ValueError('as it was')) == 'as it was'
-    assert explain_build_error(AssertionError()) == 'AssertionError'
-    assert explain_build_error(KeyError('key')) == "KeyError: 'key'"
-
-
-def test_a_bug_in_a_constructor_is_no_refusal():
-    class Buggy(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self._initialise(scale=1)
-
-        def _initialise(self) -> None:
-            pass
-
-    with pytest.raises(TypeError) as caught:
-        MODELS.build(dict(type=Buggy))
-    assert explain_refusal(caught.value) is None
-    explained = explain_build_error(caught.value)
-    assert "unexpected keyword argument 'scale'" in explained
-    line = Buggy.__init__.__code__.co_firstlineno + 2
-    assert explained.endswith(f'({__file__}, line {line})')
 
 
 def test_missing_file_of_a_data_set_class_is_named(tmp_path: Path):
@@ -162,13 +96,3 @@ def test_unknown_class_is_named_when_training_starts(tmp_path: Path, place: str)
     logger = logging.getLogger('quiet')
     with pytest.raises(UserError, match='NoSuchClass'), failures_explained(logger, tmp_path):
         runner.train()
-
-
-def test_failed_download_of_a_data_set_is_explained(tmp_path: Path):
-    from mmpretrain.datasets import CIFAR10
-
-    folder = tmp_path / 'cifar10'
-    address = 'http://127.0.0.1:9/cifar-10-python.tar.gz'  # nothing answers there
-    words = f'^{address} cannot be downloaded: .* into the folder {folder}/$'
-    with pytest.raises(UserError, match=words), explained_late_building('the data loader'):
-        type('Cifar', (CIFAR10,), dict(url=address))(str(folder))
