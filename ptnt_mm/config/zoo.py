@@ -89,13 +89,11 @@ def _bases_by_path() -> Iterator[None]:
 
     def find(base: str, filename: str) -> tuple[str, str | None]:
         scope, _, path = base.rpartition('::')
-        package = find_spec(scope) if scope else None
-        if package and package.origin:
-            file = Path(package.origin).parent / '.mim' / 'configs' / path
+        folder = _configs_of(scope) if scope else Path(filename).parent
+        if folder is not None:
+            file = moved_config(folder / path) or folder / path
             if file.is_file():
-                return str(file), scope
-        elif not scope and (moved := moved_config(Path(filename).parent / base)):
-            return str(moved), None
+                return str(file), scope or None
         return find_base(base, filename)
 
     Config._get_cfg_path = staticmethod(find)
@@ -103,6 +101,11 @@ def _bases_by_path() -> Iterator[None]:
         yield
     finally:
         Config._get_cfg_path = staticmethod(find_base)
+
+
+def _configs_of(package: str) -> Path | None:
+    spec = find_spec(package)
+    return Path(spec.origin).parent / '.mim' / 'configs' if spec and spec.origin else None
 
 
 def copy_config(name: str, folder: Path) -> list[Path]:

@@ -23,7 +23,7 @@ from ptnt_mm.utils.findings import Severity, of_kind
 from . import made
 from .test_recipe import FACTS
 
-TABLE = Config.fromfile(ROOT / 'configs' / '_base_' / 'detectors.py')
+TABLE = Config.fromfile(ROOT / 'configs/_base_/project/detectors.py')
 DETECTORS = [name for name, row in TABLE.detectors.items() if row.task != 'classification']
 DATA = dict(detection=made.voc, instance=made.object_masks, semantic=made.class_masks)
 HOSTS = dict(detection='mmdet', instance='mmdet', semantic='mmseg', classification='mmpretrain')
