@@ -8,8 +8,10 @@ from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ptnt_mm.options import as_flags
 from ptnt_mm.utils.console import exit_status
 from ptnt_mm.utils.noise import silence_libraries
+from ptnt_mm.utils.terminal import spell_arguments
 from ptnt_mm.utils.text import unknown_name
 
 if TYPE_CHECKING:
@@ -67,7 +69,8 @@ class Parser(argparse.ArgumentParser):
         if 'local_rank' in args:
             # torch.distributed.launch passes it as an argument, torchrun by the environment.
             os.environ.setdefault('LOCAL_RANK', str(args.local_rank))
-        return exit_status(lambda: command(args))
+        spell_arguments(as_flags)
+        return exit_status(lambda: command(args), as_flags)
 
 
 def add_config(

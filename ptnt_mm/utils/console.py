@@ -71,8 +71,11 @@ def show_traceback(error: BaseException) -> None:
         traceback.print_exception(error)
 
 
-def exit_status(command: Callable[[], int | None]) -> int:
-    """Run a command; return its exit status: 1 for a user error, 130 for Ctrl-C."""
+def exit_status(command: Callable[[], int | None], spelled: Callable[[str], str] = str) -> int:
+    """Run a command; return its exit status: 1 for a user error, 130 for Ctrl-C.
+
+    ``spelled`` replaces the arguments in the message of an error by flags, see `UserError`.
+    """
     if isinstance(sys.stdout, TextIOWrapper):
         # Printing a file name that is not valid text must not raise, as on standard error.
         sys.stdout.reconfigure(errors='backslashreplace')
@@ -80,7 +83,7 @@ def exit_status(command: Callable[[], int | None]) -> int:
         return command() or 0
     except UserError as error:
         show_traceback(error)
-        show(fitted(f'error: {error}', sys.stderr), stderr=True)
+        show(fitted(f'error: {spelled(str(error))}', sys.stderr), stderr=True)
         return 1
     except KeyboardInterrupt as stopped:
         print(f'\nStopped: {stopped}' if str(stopped) else '\nStopped.', file=sys.stderr)

@@ -7,6 +7,7 @@ not with ``extra=FOR_THE_FILE``. How far a run is, `ptnt_mm.engine.run_display` 
 import logging
 import shutil
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, wraps
 from types import FrameType
@@ -22,6 +23,9 @@ TRACEBACK = 'What failed:'
 """Prefix of a message for the log file that the terminal summarises in one line."""
 
 _WIDTH = 100  # characters in a file or a pipe
+
+_spelled: Callable[[str], str] = str
+"""How arguments between backquotes are shown, see `UserError`: commands show flags."""
 
 
 class TerminalHandler(logging.Handler):
@@ -41,7 +45,13 @@ class TerminalHandler(logging.Handler):
 def say(text: str, column: int = 4) -> None:
     """Print text on standard output, long lines as :func:`wrapped` returns them."""
     with suppress(BrokenPipeError):  # nobody reads any more: no reason to stop a run
-        show(wrapped(text, line_width(), column))
+        show(wrapped(_spelled(text), line_width(), column))
+
+
+def spell_arguments(spelled: Callable[[str], str]) -> None:
+    """Choose how :func:`say`, and with it logs on the terminal, shows arguments."""
+    global _spelled
+    _spelled = spelled
 
 
 def line_width() -> int:
