@@ -18,6 +18,7 @@ from ptnt_mm.export.formats import as_arrays, halved, take_program, write_onnx, 
 from ptnt_mm.export.int8 import quantised
 from ptnt_mm.export.loading import check_config, load_end_to_end
 from ptnt_mm.export.options import check_options, choose_format
+from ptnt_mm.options import documented
 from ptnt_mm.utils.atomic_files import check_new
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.metrics import readable
@@ -28,6 +29,7 @@ from ptnt_mm.weights.reader.read import require_checkpoint
 _CALIBRATION = 100  # images of the folder that are used
 
 
+@documented('export')
 def export(
     config: Config,
     checkpoint: Path | str,
@@ -45,13 +47,6 @@ def export(
     Args:
         config: A complete config.
         checkpoint: A training checkpoint.
-        out: The file to write; OpenVINO's has a .bin next to it.
-        format: 'onnx', 'openvino' or 'torch-export'; None to choose by the suffix.
-        size: Height and width of the input in pixels; None for images of any size.
-        half: Store weights as float16.
-        calibrate: A folder of images to quantise to 8 bits with; None for floating point.
-        evaluate: Whether to print the metrics on the test set too.
-        overwrite: Whether to replace an existing file.
 
     Returns:
         The file.

@@ -14,6 +14,7 @@ from ptnt_mm.inference.predictor import Predictor
 from ptnt_mm.inference.results import Results
 from ptnt_mm.inference.source import default_out, find_source, process_images, process_video
 from ptnt_mm.inference.video import Window
+from ptnt_mm.options import documented
 from ptnt_mm.utils.console import fitted
 from ptnt_mm.utils.decoding import type_and_shape
 from ptnt_mm.utils.errors import UserError
@@ -29,6 +30,7 @@ _NO_NAMES = (
 _NOUNS = dict(detections='object', classes='class')
 
 
+@documented('infer')
 def infer(
     config: Config | None,
     checkpoint: Path | str,
@@ -48,12 +50,6 @@ def infer(
         config: A complete config; None for an exported file.
         checkpoint: A training checkpoint, or an exported file.
         source: An image, a folder, a video, or the number of a webcam.
-        out: Output folder; ``work_dirs/infer/<source>`` by default.
-        overwrite: Whether to replace the results of an earlier run.
-        score_thr: The lowest score of a prediction; None for the host's default.
-        draw: Whether to draw pictures too.
-        show: Whether to show a video or a webcam in a window.
-        device: Such as 'cpu' or 'cuda:1'; None for the best available one.
         config_name: Name of the config in the JSON file; its path by default.
 
     Returns:

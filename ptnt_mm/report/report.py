@@ -10,6 +10,7 @@ from typing import Any
 
 from ptnt_mm.engine.test import test
 from ptnt_mm.engine.work_dir import work_dir_of
+from ptnt_mm.options import documented
 from ptnt_mm.report.training_run import TrainingRun, read_run
 from ptnt_mm.utils.atomic_files import check_new
 from ptnt_mm.utils.errors import UserError
@@ -17,6 +18,7 @@ from ptnt_mm.utils.errors import UserError
 _PACKAGES = 'altair jinja2 pycocotools scikit-learn vl-convert-python'  # the extra `vis`
 
 
+@documented('report')
 def report(
     work_dirs: Path | str | Sequence[Path | str],
     out: Path | str | None = None,
@@ -30,9 +32,6 @@ def report(
     Args:
         work_dirs: The work dirs of the runs, or folders of projects: one, or several to compare.
             Duplicates are ignored.
-        out: The page. By default ``report.html`` in the first work dir, where the page of an
-            earlier call is replaced.
-        overwrite: Whether to replace any other existing file.
 
     Returns:
         The page.

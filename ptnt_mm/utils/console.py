@@ -14,6 +14,9 @@ from rich.highlighter import RegexHighlighter
 
 from ptnt_mm.utils.errors import UserError
 
+_spelling: Callable[[str], str] = str
+"""How arguments that text names are shown."""
+
 
 class _News(RegexHighlighter):
     """Highlights words such as error and ok; each group is named by its colour."""
@@ -60,8 +63,20 @@ def wrapped(text: str, width: int, column: int = 4) -> str:
     return '\n'.join(lines)
 
 
+def spell_arguments(spelling: Callable[[str], str]) -> None:
+    """Choose how arguments that text names between backquotes are shown, see `UserError`."""
+    global _spelling
+    _spelling = spelling
+
+
+def spelled(text: str) -> str:
+    """Text with its arguments as they are shown: commands show flags."""
+    return _spelling(text)
+
+
 def fitted(text: str, stream: TextIO | None) -> str:
-    """The same text, wrapped if the stream is a terminal: in a file, a line stays a line."""
+    """Text for the user, wrapped if the stream is a terminal: in a file, a line stays a line."""
+    text = spelled(text)
     return wrapped(text, shutil.get_terminal_size().columns) if is_terminal(stream) else text
 
 
@@ -71,11 +86,8 @@ def show_traceback(error: BaseException) -> None:
         traceback.print_exception(error)
 
 
-def exit_status(command: Callable[[], int | None], spelled: Callable[[str], str] = str) -> int:
-    """Run a command; return its exit status: 1 for a user error, 130 for Ctrl-C.
-
-    ``spelled`` replaces the arguments in the message of an error by flags, see `UserError`.
-    """
+def exit_status(command: Callable[[], int | None]) -> int:
+    """Run a command; return its exit status: 1 for a user error, 130 for Ctrl-C."""
     if isinstance(sys.stdout, TextIOWrapper):
         # Printing a file name that is not valid text must not raise, as on standard error.
         sys.stdout.reconfigure(errors='backslashreplace')
@@ -83,7 +95,7 @@ def exit_status(command: Callable[[], int | None], spelled: Callable[[str], str]
         return command() or 0
     except UserError as error:
         show_traceback(error)
-        show(fitted(f'error: {spelled(str(error))}', sys.stderr), stderr=True)
+        show(fitted(f'error: {error}', sys.stderr), stderr=True)
         return 1
     except KeyboardInterrupt as stopped:
         print(f'\nStopped: {stopped}' if str(stopped) else '\nStopped.', file=sys.stderr)

@@ -7,13 +7,12 @@ not with ``extra=FOR_THE_FILE``. How far a run is, `ptnt_mm.engine.run_display` 
 import logging
 import shutil
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, wraps
 from types import FrameType
 from typing import Any
 
-from ptnt_mm.utils.console import is_terminal, show, wrapped
+from ptnt_mm.utils.console import is_terminal, show, spelled, wrapped
 from ptnt_mm.utils.noise import is_noise, is_ours, library_of
 
 FOR_THE_FILE = {'for_the_file': True}
@@ -23,9 +22,6 @@ TRACEBACK = 'What failed:'
 """Prefix of a message for the log file that the terminal summarises in one line."""
 
 _WIDTH = 100  # characters in a file or a pipe
-
-_spelled: Callable[[str], str] = str
-"""How arguments between backquotes are shown, see `UserError`: commands show flags."""
 
 
 class TerminalHandler(logging.Handler):
@@ -45,13 +41,7 @@ class TerminalHandler(logging.Handler):
 def say(text: str, column: int = 4) -> None:
     """Print text on standard output, long lines as :func:`wrapped` returns them."""
     with suppress(BrokenPipeError):  # nobody reads any more: no reason to stop a run
-        show(wrapped(_spelled(text), line_width(), column))
-
-
-def spell_arguments(spelled: Callable[[str], str]) -> None:
-    """Choose how :func:`say`, and with it logs on the terminal, shows arguments."""
-    global _spelled
-    _spelled = spelled
+        show(wrapped(spelled(text), line_width(), column))
 
 
 def line_width() -> int:

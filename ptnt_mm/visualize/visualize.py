@@ -9,12 +9,14 @@ from mmengine.config import Config
 from ptnt_mm.config.hosts import HOSTS, scope_of
 from ptnt_mm.config.read import PROJECT_CONFIG, require_keys
 from ptnt_mm.engine.load_in_range import read_picture
+from ptnt_mm.options import documented
 from ptnt_mm.utils.decoding import type_and_shape
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.visualize.network import load_network
 from ptnt_mm.visualize.page import GENERATOR, Question, write_network_page
 
 
+@documented('visualize')
 def visualize(
     networks: Sequence[tuple[Config, Path | str | None]],
     images: Sequence[Path | str],
@@ -32,14 +34,6 @@ def visualize(
     Args:
         networks: One, or two to compare: each a complete config, and a checkpoint or None.
         images: Image files.
-        out: The folder of the page; by default ``work_dirs/visualize/``, followed by the name of
-            the config or of the project.
-        at: The pixel (x, y) whose attention and similarity are shown; the middle by default.
-        box: Instead of a pixel: the number of a detection of the first network, counted from 1.
-        channels: Channels to show, counted from 0; by default those that vary most.
-        score_thr: The lowest score of a box or a class; None for that of ``ptnt infer``.
-        overwrite: Whether to replace an earlier page.
-        device: Such as 'cpu' or 'cuda:1'; None for the best available one.
 
     Returns:
         The HTML page.

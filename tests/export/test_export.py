@@ -16,8 +16,7 @@ from PIL import Image
 from repository import ROOT
 
 import ptnt_mm
-from ptnt_mm.cli.export import main
-from ptnt_mm.cli.infer import main as infer
+from ptnt_mm.cli.main import run
 from ptnt_mm.deploy import Deployed
 from ptnt_mm.deploy.export_info import read_export_info
 from ptnt_mm.deploy.pixels import prepared
@@ -62,7 +61,7 @@ def folder(config: Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
         Image.fromarray(photograph(*size)).save(folder / 'photos' / f'{number}.png')
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        assert main([*COMMAND, '--out', 'x.onnx']) == 0
+        assert run('export', [*COMMAND, '--out', 'x.onnx']) == 0
     return folder
 
 
@@ -129,7 +128,7 @@ def test_the_command_writes_what_its_flags_say(
     monkeypatch.chdir(folder)
     whole = Path('x.onnx')
     take_the_exported_graph(monkeypatch)
-    assert main([*COMMAND, *words.split()]) == 0
+    assert run('export', [*COMMAND, *words.split()]) == 0
     about = read_export_info(out)
     assert about.precision == precision
     assert out.read_bytes().count(stored) > 20
@@ -211,7 +210,7 @@ def test_metrics_are_printed_before_and_after_quantising(
         *('test_evaluator.ann_file=truth.json', 'test_evaluator.metric=bbox'),
     )
     words = '--out evaluated.onnx --int8 --calibrate photos --evaluate --cfg-options'
-    assert main([*COMMAND, *words.split(), *settings]) == 0
+    assert run('export', [*COMMAND, *words.split(), *settings]) == 0
     before, after = capsys.readouterr().out.split('Quantised to 8 bits')
     plain, quantised = (
         [float(value) for value in re.findall(r'^AP +(\S+)$', said, re.MULTILINE)]
@@ -232,11 +231,11 @@ def test_features_are_not_evaluated(folder: Path, config: Config, monkeypatch):
 
 def test_infer_takes_the_file(folder: Path, capsys: pytest.CaptureFixture):
     words = [str(folder / 'photos'), str(folder / 'x.onnx'), '--out', str(folder / 'out')]
-    assert infer([*words, '--score-thr', '0.01']) == 0
+    assert run('infer', [*words, '--score-thr', '0.01']) == 0
     found = json.loads((folder / 'out' / 'predictions.json').read_text())
     assert len(found['images']) == 2 and found['classes'] == list(CLASSES)
     assert found['images'][0]['detections'][0]['mask']['size'] == [192, 256]
-    assert infer([*words, '--device', 'cpu']) == 1
+    assert run('infer', [*words, '--device', 'cpu']) == 1
     assert 'an exported file' in capsys.readouterr().err
 
 
@@ -282,7 +281,7 @@ def test_what_cannot_work_is_said_before_the_work(
     monkeypatch.chdir(folder)
     (folder / 'empty').mkdir(exist_ok=True)
     (folder / 'x.bin').touch()
-    assert main([*COMMAND, '--out', *words.split()]) == 1
+    assert run('export', [*COMMAND, '--out', *words.split()]) == 1
     assert message in capsys.readouterr().err
     assert not list(folder.glob('y.*'))
 
@@ -299,7 +298,7 @@ def test_a_command_line_with_too_little_or_too_much(
     capsys: pytest.CaptureFixture, words: str, message: str
 ):
     with pytest.raises(SystemExit, match='2'):
-        main(['x.py', 'x.pth', '--out', 'x.onnx', *words.split()])
+        run('export', ['x.py', 'x.pth', '--out', 'x.onnx', *words.split()])
     assert message in capsys.readouterr().err
 
 
