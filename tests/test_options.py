@@ -70,6 +70,7 @@ def test_the_page_of_options_is_up_to_date():
         ('`work_dir`', '--work-dir'),
         ('`score_thr=0.3`: too low', '--score-thr 0.3: too low'),
         ('or `overwrite=True`', 'or --overwrite'),
+        ('`size=(3, 4)`', '--size 3 4'),
         ('`resume=auto`, `resume=a.pth`', '--resume, --resume a.pth'),
         ('`draw=False`, `thorough=False`', '--no-draw, --quick'),
         ('`model.backbone.with_cp=True`', '--cfg-options model.backbone.with_cp=True'),

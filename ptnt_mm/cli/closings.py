@@ -8,7 +8,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ptnt_mm.utils.console import show
+from ptnt_mm.utils.console import show, spelled
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.metrics import readable
 from ptnt_mm.utils.tables import listed, new_listing, to_text
@@ -66,7 +66,7 @@ def after_train(runner: 'Runner', args: Namespace) -> str:
     except (OSError, UserError) as error:
         # Only the weights matter: a run that cannot be drawn is still successful.
         curves = None
-        show(f'warning: no curves were drawn: {error}')
+        show(spelled(f'warning: no curves were drawn: {error}'))
     last, best = latest_checkpoint(work_dir), best_checkpoint(work_dir)
     paths = dict(
         checkpoint=last, best=None if best == last else best, log=log_file(), curves=curves

@@ -97,4 +97,4 @@ def _use_checkpoint(config: Config, checkpoint: str) -> None:
 def _require_tta(config: Config) -> None:
     for key in ('tta_model', 'tta_pipeline'):
         if key not in config:
-            raise UserError(f'--tta needs {key} in the config: see configs/_base_/tta/')
+            raise UserError(f'`tta=True` needs {key} in the config: see configs/_base_/tta/')

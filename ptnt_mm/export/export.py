@@ -71,7 +71,7 @@ def export(
     with waiting('Loading the model'):
         network, about = load_end_to_end(config, checkpoint, size)
     if evaluate and network.task == 'features':
-        raise UserError('--evaluate needs boxes or a map, and this file has none: omit it')
+        raise UserError('`evaluate=True` needs boxes or a map, and this file has none: omit it')
     # The size of a usual image in the network.
     shape = size or target_size((480, 640), about.scale, about.keep_ratio, None)
     start = time.monotonic()

@@ -13,7 +13,7 @@ def choose_format(out: Path, format: str | None) -> str:
     format = format or by_suffix.get(out.suffix)
     if format is None or FORMATS[format] != out.suffix:
         expected = ', '.join(f'{suffix} for {name}' for name, suffix in FORMATS.items())
-        raise UserError(f'--out {out}: expected a name that ends in {expected}')
+        raise UserError(f'`out={out}`: expected a name that ends in {expected}')
     return format
 
 
@@ -27,11 +27,11 @@ def check_options(format: str, half: bool, calibrate: Path | None, evaluate: boo
         evaluate: Whether to evaluate the file.
     """
     if format == 'torch-export' and (half or calibrate):
-        raise UserError('--half and --int8 are for ONNX and OpenVINO, not for torch-export')
+        raise UserError('`half=True` and `calibrate` are for ONNX and OpenVINO only')
     if format == 'torch-export' and evaluate:
-        raise UserError('--evaluate runs .onnx and .xml files, not .pt2: omit it')
+        raise UserError('`evaluate=True` runs .onnx and .xml files, not .pt2: omit it')
     if half and calibrate:
-        raise UserError('--half and --int8 cannot be combined: choose one')
+        raise UserError('`half=True` and `calibrate` cannot be combined: choose one')
     needed = {*PACKAGES[format], *(('onnxruntime',) if calibrate else ())}
     if missing := sorted(name for name in needed if find_spec(name) is None):
         raise UserError(f'exporting needs more packages: pip install {" ".join(missing)}')

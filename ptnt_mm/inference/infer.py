@@ -66,16 +66,16 @@ def infer(
         )
     checkpoint, source = str(checkpoint), str(source)
     if score_thr is not None and not 0 <= score_thr <= 1:
-        raise UserError(f'--score-thr {score_thr}: expected a value from 0 to 1')
+        raise UserError(f'`score_thr={score_thr}`: expected a value from 0 to 1')
     if config is not None:
         require_checkpoint(checkpoint)
     out = default_out(source) if out is None else Path(out)
     if out.resolve() == Path(source).resolve():
-        raise UserError(f'--out {out} is the folder of the images: choose another one')
+        raise UserError(f'`out={out}` is the folder of the images: choose another one')
     results = Results(out, overwrite)
     images = find_source(source, results.drawn)
     if show and isinstance(images, Images):
-        raise UserError('--show is for a video or a webcam; drawn pictures are files')
+        raise UserError('`show=True` is for a video or a webcam; drawn pictures are files')
     window = Window(images.name) if show else None
     with waiting('Loading the model'):
         if config is None:

@@ -42,7 +42,7 @@ def find_source(text: str, drawn: Path) -> Images | Video:
     if not path.exists():
         raise UserError(f'there is no image, folder or video {text}')
     if path.resolve().is_relative_to(drawn.resolve()):
-        raise UserError(f'{text} is inside {drawn}, which is replaced: choose another --out')
+        raise UserError(f'{text} is inside {drawn}, which is replaced: choose another `out`')
     if path.is_dir():
         return find_images(path, without=drawn)
     if path.suffix.lower() in VIDEO_SUFFIXES:

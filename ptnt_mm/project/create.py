@@ -153,10 +153,10 @@ def _check_numbers(options: dict[str, Any]) -> None:
         value = options[name]
         # A boolean is an int in Python.
         if value is not None and (type(value) is not int or value < least):
-            raise UserError(f'--{name} {value!r}: expected an integer from {least}')
+            raise UserError(f'`{name}={value!r}`: expected an integer from {least}')
     share = options['val_share']
     if share is not None and not (isinstance(share, float) and 0 < share < 1):
-        raise UserError(f'--val-share {share!r}: expected a number between 0 and 1, such as 0.2')
+        raise UserError(f'`val_share={share!r}`: expected a number between 0 and 1, such as 0.2')
 
 
 def _choose_task(recognised: Recognised, labels: Labels, asked: str | None) -> str:

@@ -80,6 +80,8 @@ class Option(Argument):
 
     def spelled(self, value: str | None) -> str:
         """How to type it, with a value if a message names one."""
+        if value and self.nargs == 2:  # a tuple
+            value = value.strip('()').replace(',', '')
         return self.words[-1] if value in (None, self.alone) else f'{self.words[-1]} {value}'
 
 

@@ -34,7 +34,7 @@ class Question(NamedTuple):
         if self.at and not (0 <= self.at[0] < width and 0 <= self.at[1] < height):
             x, y = self.at
             raise UserError(
-                f'--at {x:g},{y:g}: {file} has {width} x {height} pixels, so x is below {width} '
+                f'`at={x:g},{y:g}`: {file} has {width} x {height} pixels, so x is below {width} '
                 f'and y below {height}'
             )
 
@@ -52,12 +52,12 @@ class Question(NamedTuple):
         if not 1 <= self.box <= number:
             found = prediction.note or (
                 f'{file} has {number} boxes with a score of {prediction.score_thr:g} or more: '
-                f'expected 1 to {number}, or a lower --score-thr'
+                f'expected 1 to {number}, or a lower `score_thr`'
                 if number
                 else f'{file} has no box with a score of {prediction.score_thr:g} or more: try a '
-                'lower --score-thr, or choose a point with --at'
+                'lower `score_thr`, or choose a point with `at`'
             )
-            raise UserError(f'--box {self.box}: {found}')
+            raise UserError(f'`box={self.box}`: {found}')
         box = prediction.boxes[self.box - 1]
         return ChosenPlace(f'box {self.box}, {box.label} {box.score:.2f}', box.box)
 
@@ -125,4 +125,4 @@ def _check_channels(scene: RecordedScene) -> None:
     most = max((len(level.feature) for level in levels), default=0)
     for channel in scene.channels:
         if not 0 <= channel < most:
-            raise UserError(f'--channels {channel}: expected numbers from 0 to {most - 1}')
+            raise UserError(f'`channels={channel}`: expected numbers from 0 to {most - 1}')

@@ -74,9 +74,9 @@ def _name_of(config: Config) -> str:
 
 def _check_page(page: Path, overwrite: bool) -> None:
     if page.exists() and f'content="{GENERATOR}"' not in page.read_text(errors='replace'):
-        raise UserError(f'{page} exists and is not a page of ptnt visualize: choose another --out')
+        raise UserError(f'{page} exists and is not a page of ptnt visualize: choose another `out`')
     if page.exists() and not overwrite:
-        raise UserError(f'{page} exists: choose another --out, or pass --overwrite')
+        raise UserError(f'{page} exists: choose another `out`, or pass `overwrite=True`')
 
 
 def _check_box(box: int | None, config: Config, checkpoint: Path | str | None) -> None:
@@ -84,7 +84,7 @@ def _check_box(box: int | None, config: Config, checkpoint: Path | str | None) -
     host = HOSTS.get(scope_of(config))
     if box is not None and (host is None or host.task != 'detection'):
         raise UserError(
-            f'--box {box}: {config.filename} is not a detector: choose a point with --at'
+            f'`box={box}`: {config.filename} is not a detector: choose a point with `at`'
         )
     if box is not None and checkpoint is None:
-        raise UserError(f'--box {box} needs a checkpoint: without training, no box is meaningful')
+        raise UserError(f'`box={box}` needs a checkpoint: without training, no box is meaningful')

@@ -102,7 +102,7 @@ def _likely_cause(report: LoadReport, weights: Weights, own: Weights) -> str:
         alone = not any(key.startswith('backbone.') for key in weights)
         if alone and found.kind:
             return (
-                'It contains only a backbone: pass it to ptnt train as --pretrained, or set '
+                'It contains only a backbone: pass it to ptnt train as `pretrained`, or set '
                 "model.backbone.init_cfg=dict(type='Pretrained', checkpoint=...)"
             )
         return f'It looks like {looks_like(trunk)}: use a checkpoint of this model'

@@ -51,7 +51,7 @@ def test_without_a_file_nothing_is_written(capsys):
 def test_a_file_that_is_there_stays_and_no_work_is_done(tmp_path: Path):
     file = tmp_path / 'figures.json'
     file.write_text('mine')
-    with pytest.raises(UserError, match='pass --overwrite'), json_output(file, False):
+    with pytest.raises(UserError, match='pass `overwrite=True`'), json_output(file, False):
         pytest.fail('too late')
     assert file.read_text() == 'mine'
 

@@ -88,8 +88,8 @@ def test_an_unknown_package_is_named():
 @pytest.mark.parametrize(
     ('mode', 'words'),
     [
-        (dict(amp=True), '--amp needs an accelerator'),
-        (dict(sync_bn=True), '--sync-bn needs an accelerator'),
+        (dict(amp=True), '`amp=True` needs an accelerator'),
+        (dict(sync_bn=True), '`sync_bn=True` needs an accelerator'),
         (dict(auto_scale_lr=True), 'base_batch_size'),
         (dict(log='wandbb'), "'wandbb'"),
     ],

@@ -225,7 +225,7 @@ def test_features_are_not_evaluated(folder: Path, config: Config, monkeypatch):
     monkeypatch.setattr(exporting, 'check_data_files', lambda config, splits: None)
     config = Config(config.to_dict())
     config.model.test_cfg.rcnn.nms.type = 'soft_nms'
-    with pytest.raises(UserError, match='--evaluate needs boxes or a map'):
+    with pytest.raises(UserError, match='`evaluate=True` needs boxes or a map'):
         export(config, 'x.pth', Path('y.onnx'), evaluate=True)
 
 
@@ -265,8 +265,8 @@ def test_a_file_of_other_weights_is_noticed(
         ('x.onnx --format openvino', 'expected a name'),
         ('x.onnx', 'x.onnx exists'),
         ('x.xml', 'x.bin exists'),
-        ('y.pt2 --half', '--half and --int8 are for ONNX'),
-        ('y.pt2 --int8 --calibrate photos', '--half and --int8 are for ONNX'),
+        ('y.pt2 --half', '--half and --calibrate are for ONNX'),
+        ('y.pt2 --int8 --calibrate photos', '--half and --calibrate are for ONNX'),
         ('y.pt2 --evaluate', '--evaluate runs .onnx and .xml files'),
         ('y.onnx --half --int8 --calibrate photos', 'cannot be combined'),
         ('y.onnx --int8', '--int8 and --calibrate FOLDER belong together'),

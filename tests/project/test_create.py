@@ -181,7 +181,7 @@ def test_options_that_cannot_be_met(tmp_path: Path, options: dict, words: str):
 def test_numbers_are_integers_from_a_least_value(
     tmp_path: Path, name: str, value: object, least: int
 ):
-    with pytest.raises(UserError, match=f'--{name} {value!r}: expected an integer from {least}$'):
+    with pytest.raises(UserError, match=f'`{name}={value!r}`: expected an integer from {least}$'):
         create_project(made.darknet(tmp_path / 'data'), tmp_path / 'project', **{name: value})
     assert sorted(path.name for path in tmp_path.iterdir()) == ['data']
 

@@ -70,7 +70,7 @@ def test_a_fifth_is_a_fifth(tmp_path: Path, count: int, share: float | None, wan
 
 @pytest.mark.parametrize('share', [0, 1, 20, -0.1, 1.5, float('nan'), '0.2', True])
 def test_a_share_is_between_0_and_1(tmp_path: Path, share: object):
-    with pytest.raises(UserError, match=f'--val-share {share!r}: expected a number between 0'):
+    with pytest.raises(UserError, match=f'`val_share={share!r}`: expected a number between 0'):
         create_project(made.darknet(tmp_path / 'data'), tmp_path / 'project', val_share=share)
 
 

@@ -160,7 +160,7 @@ def test_up_to_date_folder_is_left_alone(made):
 
 
 def test_other_arguments_need_overwrite(copy):
-    with pytest.raises(UserError, match=r"'seed': 0.*'seed': 5.*--overwrite"):
+    with pytest.raises(UserError, match=r"'seed': 0.*'seed': 5.*`overwrite=True`"):
         make_demo_data(copy, DemoSpec(1, 1, seed=5))
     assert make_demo_data(copy, DemoSpec(1, 1, seed=5), overwrite=True).startswith('Overwrote ')
     assert [path.name for path in (copy / 'train').iterdir()] == ['000001.jpg']
@@ -176,7 +176,7 @@ def test_incomplete_folder_is_remade(copy, made):
 
 def test_changed_files_need_overwrite(copy):
     (copy / 'annotations' / 'instances_val.json').write_text('{}')
-    with pytest.raises(UserError, match='changed since .*instances_val.json.*--overwrite'):
+    with pytest.raises(UserError, match='changed since .*instances_val.json.*`overwrite=True`'):
         make_demo_data(copy, SPEC)
     make_demo_data(copy, SPEC, overwrite=True)
     assert 'up to date' in make_demo_data(copy, SPEC)

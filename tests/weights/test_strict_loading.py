@@ -168,7 +168,7 @@ def test_fine_tuning_from_a_bare_backbone_is_explained(tmp_path, kind, arch):
     model = Detector()
     model.backbone = kind(arch)
     torch.save(model.backbone.state_dict(), tmp_path / 'bare.pth')
-    with pytest.raises(CheckpointError, match='backbone.* as --pretrained'):
+    with pytest.raises(CheckpointError, match='backbone.* as `pretrained`'):
         make_runner(tmp_path / 'run', model=model, load_from=str(tmp_path / 'bare.pth')).train()
 
 
