@@ -5,7 +5,18 @@ training.
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # for editors, which show arguments
+    from ptnt_mm.check.inspection import check as check
+    from ptnt_mm.config.read import read_config as read_config
+    from ptnt_mm.engine.test import test as test
+    from ptnt_mm.engine.train import train as train
+    from ptnt_mm.export.export import export as export
+    from ptnt_mm.inference.infer import infer as infer
+    from ptnt_mm.project.create import create_project as create_project
+    from ptnt_mm.report.report import report as report
+    from ptnt_mm.visualize.visualize import visualize as visualize
 
 _MODULES = {
     'check': 'ptnt_mm.check.inspection',

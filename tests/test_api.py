@@ -1,5 +1,6 @@
 """The commands as functions of Python."""
 
+import ast
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,13 +20,13 @@ def _testable() -> Config:
 @pytest.mark.parametrize(
     ('call', 'words'),
     [
-        (lambda path: api.infer(None, path('a.onnx'), path('in'), path('in')), '--out in'),
+        (lambda path: api.infer(None, path('a.onnx'), path('in'), path('in')), '`out=in`'),
         (lambda path: api.report(path('absent'), path('page.html')), 'absent'),
         (lambda path: api.report([path('absent')]), 'absent'),
         (lambda path: api.test(_testable(), path('file'), path('w'), out=path('a.txt')), 'a.txt'),
         (
             lambda path: api.test(_testable(), path('file'), path('w'), show_dir=path('file')),
-            '--show-dir',
+            '`show_dir=',
         ),
         (lambda path: api.export(Config(), path('file'), path('a.txt')), 'a.txt'),
         (
@@ -48,5 +49,10 @@ def test_paths_may_be_text(
         call(kind)
 
 
-def test_all_functions_are_listed():
+def test_editors_see_the_same_functions():
+    imports = [
+        n for n in ast.walk(ast.parse(Path(api.__file__).read_text())) if hasattr(n, 'names')
+    ]
+    seen = {n.names[0].name: n.module for n in imports if n.module.startswith('ptnt_mm.')}
+    assert seen == {name: getattr(api, name).__module__ for name in api.__all__}
     assert {*api.__all__} <= {*dir(api)}

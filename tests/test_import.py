@@ -4,7 +4,9 @@ import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 
+import pytest
 from repository import ROOT
 
 
@@ -79,3 +81,30 @@ build_model(Config(dict(model=dict(type='PyramidTNT', arch='tiny'))))
 print(json.dumps(vars(CheckpointLoader)['load_checkpoint'] is loader))
 """
     assert _run(code) is False
+
+
+@pytest.mark.parametrize('method', ['fork', 'spawn'])
+def test_a_main_program_may_register_classes_later(tmp_path: Path, method: str):
+    """In its own process; a worker registers on import."""
+    script = tmp_path / 'program.py'
+    script.write_text(f"""
+import multiprocessing, sys
+if __name__ == '__main__':
+    PTNT_MM_REGISTERS_LATER = True
+
+def registered(_=None):
+    import ptnt_mm
+    from mmengine.registry import HOOKS
+    return 'StopAtNaNHook' in HOOKS.module_dict
+
+if __name__ == '__main__':
+    import ptnt_mm
+    assert 'torch' not in sys.modules and not registered()
+    if '{method}' == 'fork':
+        ptnt_mm.register()
+    with multiprocessing.get_context('{method}').Pool(1) as pool:
+        assert pool.map(registered, [0]) == [True]
+    ptnt_mm.register()
+    assert registered() and ptnt_mm.get_config
+""")
+    subprocess.run([sys.executable, script], check=True)

@@ -1,9 +1,9 @@
-"""Find problems in a config and its data: see ptnt_mm/cli/check.py."""
+"""Find problems in a config and its data: the same as ``ptnt check``."""
 
 import sys
 
-import light_start  # noqa: F401
-from ptnt_mm.cli.check import main
-
 if __name__ == '__main__':
-    sys.exit(main())
+    PTNT_MM_REGISTERS_LATER = True  # help does not wait for torch
+    from ptnt_mm.cli.main import run
+
+    sys.exit(run('check'))

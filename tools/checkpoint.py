@@ -1,9 +1,9 @@
-"""Inspect, convert or publish a checkpoint: see ptnt_mm/cli/checkpoint.py."""
+"""Inspect, convert or publish a checkpoint: the same as ``ptnt checkpoint``."""
 
 import sys
 
-import light_start  # noqa: F401
-from ptnt_mm.cli.checkpoint import main
-
 if __name__ == '__main__':
-    sys.exit(main())
+    PTNT_MM_REGISTERS_LATER = True  # help does not wait for torch
+    from ptnt_mm.cli.main import run
+
+    sys.exit(run('checkpoint'))

@@ -1,9 +1,9 @@
-"""Count the parameters and multiply-adds of a model: see ptnt_mm/cli/complexity.py."""
+"""Count the parameters and multiply-adds of a model: the same as ``ptnt complexity``."""
 
 import sys
 
-import light_start  # noqa: F401
-from ptnt_mm.cli.complexity import main
-
 if __name__ == '__main__':
-    sys.exit(main())
+    PTNT_MM_REGISTERS_LATER = True  # help does not wait for torch
+    from ptnt_mm.cli.main import run
+
+    sys.exit(run('complexity'))

@@ -1,9 +1,9 @@
-"""Export a detector or segmenter for other runtimes: see ptnt_mm/cli/export.py."""
+"""Export a detector or segmenter for other runtimes: the same as ``ptnt export``."""
 
 import sys
 
-import light_start  # noqa: F401
-from ptnt_mm.cli.export import main
-
 if __name__ == '__main__':
-    sys.exit(main())
+    PTNT_MM_REGISTERS_LATER = True  # help does not wait for torch
+    from ptnt_mm.cli.main import run
+
+    sys.exit(run('export'))

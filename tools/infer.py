@@ -1,9 +1,9 @@
-"""Detect, segment or classify on images, a video or a webcam: see ptnt_mm/cli/infer.py."""
+"""Detect, segment or classify on images, a video or a webcam: the same as ``ptnt infer``."""
 
 import sys
 
-import light_start  # noqa: F401
-from ptnt_mm.cli.infer import main
-
 if __name__ == '__main__':
-    sys.exit(main())
+    PTNT_MM_REGISTERS_LATER = True  # help does not wait for torch
+    from ptnt_mm.cli.main import run
+
+    sys.exit(run('infer'))

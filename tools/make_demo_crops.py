@@ -4,9 +4,10 @@ import argparse
 import sys
 from pathlib import Path
 
-import light_start  # noqa: F401
+PTNT_MM_REGISTERS_LATER = __name__ == '__main__'  # help does not wait for torch
+
 from demo.crops import make_crops
-from ptnt_mm.cli.arguments import Parser
+from ptnt_mm.cli.start import Parser
 
 
 def main(words: list[str] | None = None) -> int:

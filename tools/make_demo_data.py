@@ -1,9 +1,9 @@
-"""Create the demo data set: see ptnt_mm/cli/demo.py."""
+"""Create the demo data set: the same as ``ptnt demo``."""
 
 import sys
 
-import light_start  # noqa: F401
-from ptnt_mm.cli.demo import main
-
 if __name__ == '__main__':
-    sys.exit(main())
+    PTNT_MM_REGISTERS_LATER = True  # help does not wait for torch
+    from ptnt_mm.cli.main import run
+
+    sys.exit(run('demo'))

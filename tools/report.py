@@ -1,9 +1,9 @@
-"""Write one page about runs: see ptnt_mm/cli/report.py."""
+"""Write one page about runs: the same as ``ptnt report``."""
 
 import sys
 
-import light_start  # noqa: F401
-from ptnt_mm.cli.report import main
-
 if __name__ == '__main__':
-    sys.exit(main())
+    PTNT_MM_REGISTERS_LATER = True  # help does not wait for torch
+    from ptnt_mm.cli.main import run
+
+    sys.exit(run('report'))

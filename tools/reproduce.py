@@ -11,9 +11,10 @@ import shlex
 import sys
 from pathlib import Path
 
-import light_start  # noqa: F401
-from ptnt_mm.cli.arguments import Parser, positive
-from ptnt_mm.cli.importing import importing
+PTNT_MM_REGISTERS_LATER = __name__ == '__main__'  # help does not wait for torch
+
+from ptnt_mm.cli.start import Parser, importing
+from ptnt_mm.options import positive
 from ptnt_mm.utils.atomic_files import write_atomically
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -1,9 +1,9 @@
-"""Evaluate a checkpoint of a detector, a segmenter or a classifier: see ptnt_mm/cli/test.py."""
+"""Evaluate a checkpoint of a detector, a segmenter or a classifier: the same as ``ptnt test``."""
 
 import sys
 
-import light_start  # noqa: F401
-from ptnt_mm.cli.test import main
-
 if __name__ == '__main__':
-    sys.exit(main())
+    PTNT_MM_REGISTERS_LATER = True  # help does not wait for torch
+    from ptnt_mm.cli.main import run
+
+    sys.exit(run('test'))

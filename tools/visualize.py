@@ -1,9 +1,9 @@
-"""Draw a network's features for images: see ptnt_mm/cli/visualize.py."""
+"""Draw a network's features for images: the same as ``ptnt visualize``."""
 
 import sys
 
-import light_start  # noqa: F401
-from ptnt_mm.cli.visualize import main
-
 if __name__ == '__main__':
-    sys.exit(main())
+    PTNT_MM_REGISTERS_LATER = True  # help does not wait for torch
+    from ptnt_mm.cli.main import run
+
+    sys.exit(run('visualize'))

@@ -43,6 +43,7 @@ from ptnt_mm.config.hosts import import_host, scope_of
 from ptnt_mm.config.read import require_keys
 from ptnt_mm.config.start import use_pretrained
 from ptnt_mm.models.backbone import Backbone
+from ptnt_mm.options import documented
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import (
     Finding,
@@ -60,6 +61,7 @@ from ptnt_mm.utils.progress import waiting
 OnFindings = Callable[[str, list[Finding]], None]
 
 
+@documented('check')
 def check(
     config: Config,
     splits: tuple[str, ...] = ('train', 'val', 'test'),
@@ -73,11 +75,7 @@ def check(
     Args:
         config: A complete config; it is not changed.
         splits: The data loaders to check.
-        gpus: The number of processes that will train, one for each GPU.
-        thorough: Whether to run the thorough half too.
         on_findings: Called with each subject in turn.
-        pretrained: The backbone's weights that training will start from, as ``ptnt train`` takes
-            them; None for those of the config.
 
     Returns:
         All findings, also what is right, in the order of the subjects.

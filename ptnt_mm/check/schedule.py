@@ -77,7 +77,7 @@ def check_learning_rate(config: Config, gpus: int) -> Iterator[Finding]:
         yield ok(where, f'{lr}, the one for this batch')
     else:
         summed = ' ignores accumulated steps and' if steps > 1 else ''
-        scaling = f'--auto-scale-lr{summed} would make it {scaled}'
+        scaling = f'`auto_scale_lr=True`{summed} would make it {scaled}'
         yield warning(where, f'{lr} is for batch {base}; {scaling}')
     if 'Adam' in str(optimizer.get('type')) and lr > _ADAM_LIMIT and (base or batch) < _LARGE:
         what = f'{lr} is high for {optimizer.type}, and the loss may become NaN'

@@ -28,7 +28,7 @@ def describe_start(config: Config, weights: str | None) -> Iterator[Finding]:
         yield note(
             'NO PRETRAINED WEIGHTS',
             'training starts from random initialisation, and published results are out of reach. '
-            '--pretrained PATH loads ImageNet weights into the backbone',
+            '`pretrained=PATH` loads ImageNet weights into the backbone',
         )
 
 

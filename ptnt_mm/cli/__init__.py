@@ -1,1 +1,1 @@
-"""One file for each command: parse the arguments and call the API."""
+"""The command line: parsers made from the options, and a function for each command."""

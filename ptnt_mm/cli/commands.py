@@ -1,109 +1,330 @@
-"""The command ``ptnt``: a table of commands, and the call of the chosen one.
+"""The commands: each function gets its parsed arguments, calls the API, and prints.
 
-Commands read their flags before they import torch, because the help should not wait for it: see
-`ptnt_mm.cli.importing`.
+Their arguments are declared in `ptnt_mm.options`. A function returns the exit status, None for 0.
 """
 
-import argparse
-import atexit
-import os
-import signal
-import sys
-from importlib import import_module
+from argparse import Namespace
+from dataclasses import asdict
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING
 
-from ptnt_mm.utils.text import suggest
-from ptnt_mm.version import __version__
+from ptnt_mm.cli.closings import after_new, after_test, after_train
+from ptnt_mm.cli.json_output import json_output
+from ptnt_mm.cli.start import command_line, importing, keywords
+from ptnt_mm.utils.console import show, spelled
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.findings import Finding, Severity, closing, lines, of_kind, summary
+from ptnt_mm.utils.progress import waiting
+from ptnt_mm.utils.tables import new_listing, to_text
+from ptnt_mm.utils.terminal import say
+from ptnt_mm.utils.text import counted, near, printable
 
-COMMANDS = (
-    ('new', 'ptnt_mm.cli.new', 'create a training setup from labelled images'),
-    ('train', 'ptnt_mm.cli.train', 'train a detector, segmenter or classifier'),
-    ('test', 'ptnt_mm.cli.test', 'evaluate a checkpoint'),
-    ('infer', 'ptnt_mm.cli.infer', 'predict on images, a folder, a video or a webcam'),
-    ('export', 'ptnt_mm.cli.export', 'write a file that runs without torch, and check it'),
-    ('check', 'ptnt_mm.cli.check', 'find problems in a config and its data'),
-    ('visualize', 'ptnt_mm.cli.visualize', 'draw predictions, feature maps and attention'),
-    ('report', 'ptnt_mm.cli.report', 'write one page about one or more training runs'),
-    ('checkpoint', 'ptnt_mm.cli.checkpoint', 'inspect, convert or publish a checkpoint'),
-    ('weights', 'ptnt_mm.cli.weights', 'list the published weights, for --pretrained'),
-    ('complexity', 'ptnt_mm.cli.complexity', 'count parameters and multiply-adds'),
-    ('configs', 'ptnt_mm.cli.configs', 'list the configs of this package, or copy one'),
-    ('demo', 'ptnt_mm.cli.demo', 'create the demo data set, without a download'),
-    ('doctor', 'ptnt_mm.cli.doctor', 'show what is installed, and how to fix it'),
-    ('mmcv-ops', 'ptnt_mm.cli.mmcv_ops', "provide mmcv's operators to all programs"),
-    ('completion', 'ptnt_mm.cli.completion', 'print the completion of bash, zsh or fish'),
-)
-"""Name, module, one line of help. The module's ``main(words)`` returns the exit status, and its
-``new_parser()`` the flags for the completion."""
-
-_WITH_HOOKS = ('train', 'test', 'report', 'export')
-"""Commands that run hooks and log writers of a config, which may rely on Python's normal exit."""
-
-_SHORT = {'list': 'configs list', 'copy': 'configs copy'}
+if TYPE_CHECKING:
+    from mmengine.config import Config
 
 
-def main() -> int:
-    """Run the command of the command line; return its exit status."""
-    parser, names = _parser(), [*(name for name, *_ in COMMANDS), *_SHORT]
-    if not sys.argv[1:]:
-        parser.print_help(sys.stderr)
-        return 2
-    if not sys.argv[1].startswith('-') and sys.argv[1] not in names:
-        near = suggest(sys.argv[1], names) or 'ptnt --help lists them'
-        parser.error(f'unknown command {sys.argv[1]!r}: {near}')
-    name = parser.parse_args(sys.argv[1:2]).command
-    name, *part = _SHORT.get(name, name).split()
-    # As for a script of this name: parsers show it, and `command_line` reads it.
-    sys.argv[:2] = [f'ptnt {name}', *part]
-    modules = {known: module for known, module, _ in COMMANDS}
-    try:
-        command = import_module(modules[name])
-    except ImportError as error:  # where only exported files run, not even rich is installed
-        sys.exit(f'error: {error}. Install what this command needs: pip install ptnt_mm')
-    try:
-        status = command.main(sys.argv[1:])
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader closed the pipe, as in `ptnt configs | head`. Python's last flush must succeed.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 128 + signal.SIGPIPE
-    return status
+def _config_of(args: Namespace) -> 'Config':
+    """Read the config of the command line, with ``--cfg-options`` applied."""
+    from ptnt_mm.config.read import parse_options, read_config
+
+    return read_config(args.config, parse_options(args.cfg_options))
 
 
-def leave(status: int) -> NoReturn:
-    """End the process, without Python's cleanup unless the code of a config may need it.
+def _config_and_checkpoint_of(args: Namespace) -> tuple['Config', str]:
+    """Read the config of the command line, and find the checkpoint."""
+    from ptnt_mm.engine.run_checkpoints import checkpoint_to_use
 
-    The cleanup of torch and mmdet takes a second or two.
-    """
-    if command_line()[1] in _WITH_HOOKS:
-        sys.exit(status)
-    atexit._run_exitfuncs()
-    for stream in filter(None, (sys.stdout, sys.stderr)):  # None if it was closed
-        stream.flush()
-    os._exit(status)
+    config = _config_of(args)
+    return config, checkpoint_to_use(config, args.checkpoint)
 
 
-def command_line() -> tuple[str, ...]:
-    """The words that started this process: 'ptnt', 'train', ... or 'python', 'train.py', ..."""
-    program, *words = sys.argv
-    is_ptnt = program.startswith('ptnt ')
-    return (*(program.split() if is_ptnt else (Path(sys.executable).name, program)), *words)
+# ---- From labelled images to a trained network
 
 
-def _parser() -> argparse.ArgumentParser:
-    """The parser of the first word; the others belong to the command."""
-    parser = argparse.ArgumentParser(
-        'ptnt',
-        'ptnt COMMAND ...',
-        'Transformer in Transformer for MMDetection, MMSegmentation and MMPretrain.',
-        'ptnt COMMAND --help shows its flags and an example. Exit status: 0 done, 1 an error, or '
-        'errors found, 2 a wrong command line, 130 stopped by Ctrl-C.',
+def new(args: Namespace) -> int:
+    """Create a project; return 1 if its check finds errors."""
+    with importing():
+        from ptnt_mm.api import check, create_project, read_config
+        from ptnt_mm.project.backbones import offered
+
+    file = create_project(args.data, args.folder, **keywords('new', args), on_line=say)
+    say(f'{file}: the config; a comment next to each setting gives its reason')
+    found = check(read_config(file))
+    wrong = [finding for finding in found if finding.severity in (Severity.ERROR, Severity.WARNING)]
+    say('\n'.join(('ptnt check:', *lines(wrong))), column=11)
+    show(f'  {closing(found)}')
+    errors = of_kind(found, Severity.ERROR)
+    starts, following = after_new(offered(), args.folder, has_errors=bool(errors))
+    say(starts)
+    show(following)
+    return int(bool(errors))
+
+
+def check(args: Namespace) -> int:
+    """Check a config, and print the findings; return 1 if there are errors."""
+    with importing():
+        from ptnt_mm.api import check
+
+    by_subject: dict[str, list[Finding]] = {}
+
+    def on_findings(subject: str, findings: list[Finding]) -> None:
+        by_subject.setdefault(subject, []).extend(findings)
+        if args.verbose:
+            say('\n'.join((subject, *lines(findings))), column=11)
+
+    with json_output(args.json, args.overwrite) as write:
+        config = _config_of(args)
+        try:
+            found = check(config, **keywords('check', args), on_findings=on_findings)
+        finally:  # also after Ctrl-C
+            if by_subject and not args.verbose:
+                say('\n'.join(summary(by_subject)), column=11)
+        show(closing(found))
+        write([{key: spelled(text) for key, text in asdict(finding).items()} for finding in found])
+    return int(bool(of_kind(found, Severity.ERROR)))
+
+
+def train(args: Namespace) -> None:
+    """Train."""
+    with importing():
+        from mmengine.dist import is_main_process
+
+        from ptnt_mm.api import train
+
+    given = keywords('train', args)
+    runner = train(_config_of(args), **given, command=command_line())
+    if is_main_process():
+        show(after_train(runner, args))
+
+
+def test(args: Namespace) -> None:
+    """Evaluate a checkpoint."""
+    with importing():
+        from mmengine.dist import is_main_process
+
+        from ptnt_mm.engine.test import build_test, run_test
+
+    with json_output(args.json, args.overwrite) as write:
+        config, checkpoint = _config_and_checkpoint_of(args)
+        runner = build_test(config, checkpoint, **keywords('test', args))
+        if is_main_process():
+            images = counted(len(runner.test_loop.dataloader.dataset), 'image')
+            show(f'Testing {near(checkpoint)} on {images}')
+        metrics = run_test(runner)
+        if is_main_process():
+            write(metrics)
+            show(after_test(metrics, runner, args))
+
+
+def report(args: Namespace) -> None:
+    """Write a page about runs."""
+    with importing():
+        from ptnt_mm.api import report
+
+    print(f'Done. Page: {report(args.work_dirs, **keywords("report", args))}')
+
+
+# ---- With a trained network
+
+
+def infer(args: Namespace) -> None:
+    """Run inference."""
+    with importing():
+        from ptnt_mm.api import infer
+        from ptnt_mm.deploy.export_info import SUFFIXES
+
+    if Path(args.config).suffix not in SUFFIXES:
+        config, checkpoint = _config_and_checkpoint_of(args)
+        name = args.config
+    elif args.checkpoint or args.cfg_options or args.device:
+        raise UserError(
+            'expected a config and a checkpoint, or only an exported file, without --cfg-options '
+            'and --device'
+        )
+    else:
+        config, checkpoint, name = None, args.config, None
+    infer(config, checkpoint, args.source, **keywords('infer', args), config_name=name)
+
+
+def export(args: Namespace) -> None:
+    """Export a model."""
+    if args.int8 != (args.calibrate is not None):
+        raise UserError('--int8 and --calibrate FOLDER belong together: pass both')
+    with importing():
+        from ptnt_mm.api import export
+
+    config, checkpoint = _config_and_checkpoint_of(args)
+    args.size = args.size and tuple(args.size)
+    export(config, checkpoint, **keywords('export', args))
+
+
+def visualize(args: Namespace) -> None:
+    """Draw a page."""
+    with importing():
+        from ptnt_mm.api import visualize
+        from ptnt_mm.engine.run_checkpoints import best_checkpoint
+        from ptnt_mm.engine.work_dir import find_work_dir
+        from ptnt_mm.utils.decoding import FORMATS
+
+    checkpoint, images = None, args.files
+    if Path(images[0]).suffix.lower() not in FORMATS:
+        checkpoint, *images = images
+    if not images:
+        what = 'a folder: name its images' if Path(checkpoint).is_dir() else 'not an image: add one'
+        raise UserError(f'{checkpoint} is {what}')
+    config = _config_of(args)
+    if checkpoint is None:
+        checkpoint = best_checkpoint(find_work_dir(config))
+        print(f'Checkpoint: {checkpoint or "none; the page states the weights"}')
+    networks = [(config, checkpoint), *_others(args.versus or [], config)]
+    print(f'Page: {visualize(networks, [*map(Path, images)], **keywords("visualize", args))}')
+
+
+def _others(words: list[str], config: 'Config') -> list[tuple['Config', str | None]]:
+    """Read the config, the checkpoint, or both to compare with."""
+    from ptnt_mm.config.read import read_config
+    from ptnt_mm.config.zoo import config_names
+
+    match words:
+        case []:
+            return []
+        case [other] if other.endswith('.py') or other in config_names():
+            return [(read_config(other), None)]
+        case [other]:
+            return [(config, other)]
+        case [other, checkpoint]:
+            return [(read_config(other), checkpoint)]
+    raise UserError('--versus takes a checkpoint, a config, or a config and a checkpoint')
+
+
+# ---- Weights, configs and data of this package
+
+
+def checkpoint(args: Namespace) -> None:
+    """Inspect, convert or publish a checkpoint."""
+    with importing():
+        from ptnt_mm.weights.files import (
+            convert_checkpoint,
+            describe_checkpoint,
+            publish_checkpoint,
+        )
+
+    if args.command == 'inspect':
+        with json_output(args.json, args.overwrite) as write:
+            described = dict(describe_checkpoint(args.file))
+            for name, value in described.items():
+                print(f'{name + ":":<13} {printable(str(value), 1000)}')
+            write(described)
+        return
+    write = convert_checkpoint if args.command == 'convert' else publish_checkpoint
+    print(f'wrote {write(args.file, args.out, args.overwrite)}')
+
+
+def weights(args: Namespace) -> None:
+    """Print a table of the published weights."""
+    with importing():
+        from ptnt_mm.weights.published import LEADS, PUBLISHED
+
+    table = new_listing(
+        'name', 'network', 'top-1', 'MB', 'licence', 'SHA-256', 'download', 'address'
     )
-    parser.add_argument('--version', action='version', version=__version__)
-    rows = parser.add_subparsers(title='commands', dest='command', metavar='COMMAND', required=True)
-    for name, _, about in COMMANDS:
-        rows.add_parser(name, help=about, add_help=False)
-    for name in _SHORT:
-        rows.add_parser(name, add_help=False)
-    return parser
+    for file, network in PUBLISHED.values():
+        address = file.url or 'none was published'
+        password = f' (password {file.password})' if file.password else ''
+        about = (file.top_1, file.megabytes, file.licence if file.url else None, file.sha256)
+        link = 'page' if file.password else 'direct'
+        download = link if file.url else 'none'
+        cells = (file.name, network, *about, download, address + password)
+        table.add_row(*('-' if cell is None else str(cell) for cell in cells))
+    with json_output(args.json, args.overwrite) as write:
+        print(to_text(table))
+        print(_ABOUT_WEIGHTS)
+        print('Unconfirmed leads for PyramidTNT:')
+        print(*(f'  {lead}' for lead in LEADS), sep='\n')
+        write([dict(file._asdict(), network=network) for file, network in PUBLISHED.values()])
+
+
+_ABOUT_WEIGHTS = """
+top-1 is the percentage on ImageNet-1k that the publisher reports. MB is 4 bytes for each parameter
+of the classifier. SHA-256 has the published digits, - where there are none. Download: direct by
+--pretrained NAME; a page to open in a browser with the password; none was published."""
+
+
+def complexity(args: Namespace) -> None:
+    """Count a model's operations."""
+    with importing():
+        from ptnt_mm.complexity import build_by_name, measure_complexity
+
+    printed = json_output(Path('-') if args.format == 'json' else None, overwrite=False)
+    with printed as print_json, json_output(args.json, args.overwrite) as write:
+        try:
+            with waiting('Counting'):
+                found = measure_complexity(build_by_name(args.model), tuple(args.shape))
+        except (MemoryError, RuntimeError, ValueError) as error:
+            size = 'x'.join(map(str, args.shape))
+            raise UserError(f'{args.model} cannot be run at {size}: {error}') from error
+        results = {'model': args.model, **found.to_dict()}
+        if args.format == 'table':
+            print(found.to_table())
+        print_json(results)
+        write(results)
+
+
+def configs(args: Namespace) -> None:
+    """Print groups of configs, their names or the copied files."""
+    with importing():
+        from ptnt_mm.cli.config_groups import groups, names_in
+        from ptnt_mm.config.zoo import config_names, copy_config
+
+    if args.command == 'copy':
+        lines = copy_config(args.config, args.folder)
+    elif args.command == 'list':
+        lines = names_in(args.group, config_names())
+    else:
+        lines = groups(config_names())
+    print(*lines, sep='\n')
+
+
+def demo(args: Namespace) -> None:
+    """Create the demo data set."""
+    with importing():
+        from ptnt_mm.demo.dataset import DemoSpec, make_demo_data
+
+    print(make_demo_data(args.folder, DemoSpec(args.train, args.val, args.seed), args.overwrite))
+
+
+# ---- The installation
+
+
+def doctor(args: Namespace) -> int:
+    """Inspect the installation; return 1 if something is broken."""
+    from ptnt_mm.doctor.diagnosis import BROKEN, examine
+
+    with json_output(args.json, args.overwrite) as write:
+        with waiting('Importing torch, mmcv and the hosts'):
+            rows, environment = examine()
+        table = new_listing('', 'found', 'expected', 'verdict')
+        for row in rows:
+            table.add_row(row.what, row.found or 'not installed', row.expected, row.verdict)
+        show(f'{to_text(table)}\n\n{environment}')
+        for row in rows:
+            if row.problem:
+                purpose = 'fix' if row.verdict == BROKEN else 'get'
+                print(f'\n{row.what}: {row.problem}\n  to {purpose} it: {row.fix}')
+        write([{**asdict(row), 'verdict': row.verdict} for row in rows])
+    return int(any(row.verdict == BROKEN for row in rows))
+
+
+def mmcv_ops(args: Namespace) -> None:
+    """Install or remove the operators, or report their provider."""
+    from ptnt_mm.mmcv_ops import place
+    from ptnt_mm.mmcv_ops.place import status
+
+    print(dict(install=place.install, remove=place.remove, status=status)[args.action]())
+
+
+def completion(args: Namespace) -> None:
+    """Print the completion script of a shell."""
+    from ptnt_mm.cli.completion import completion
+
+    print(completion(args.shell))

@@ -1,31 +1,12 @@
-"""Print the completion script of a shell, for the tab key after ``ptnt``.
-
-ptnt completion bash > ~/.local/share/bash-completion/completions/ptnt
-ptnt completion zsh > ~/.zfunc/_ptnt
-ptnt completion fish > ~/.config/fish/completions/ptnt.fish
-"""
+"""The completion script of a shell, for the tab key after ``ptnt``."""
 
 import argparse
-from importlib import import_module
 from pathlib import Path
 
 import shtab
 
-from ptnt_mm.cli.arguments import Parser
-from ptnt_mm.cli.commands import COMMANDS
-from ptnt_mm.cli.importing import importing
-
-
-def main(words: list[str] | None = None) -> int:
-    """Print the completion script of a shell; return the exit status."""
-    return new_parser().run(lambda args: print(completion(args.shell)), words)
-
-
-def new_parser() -> Parser:
-    """Create the argument parser."""
-    parser = Parser(__doc__)
-    parser.add_argument('shell', choices=('bash', 'zsh', 'fish'))
-    return parser
+from ptnt_mm.cli.start import importing, parser_of
+from ptnt_mm.options import COMMANDS
 
 
 def completion(shell: str) -> str:
@@ -35,11 +16,11 @@ def completion(shell: str) -> str:
     """
     root = argparse.ArgumentParser('ptnt')
     commands = root.add_subparsers(parser_class=lambda parser, **settings: parser)
-    for name, module, about in COMMANDS:
-        parser = import_module(module).new_parser()
-        parser.description = about
+    for name, command in COMMANDS.items():
+        parser = parser_of(name)
+        parser.description = command.title
         _mark(parser)
-        commands.add_parser(name, help=about, parser=parser)
+        commands.add_parser(name, help=command.title, parser=parser)
     return shtab.complete(root, shell)
 
 

@@ -1,6 +1,5 @@
 """The flag ``--json``, shared by all commands that compute numbers."""
 
-import argparse
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -9,17 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from ptnt_mm.utils.atomic_files import check_new, write_atomically
-
-
-def add_json(parser: argparse.ArgumentParser) -> None:
-    """Add ``--json`` and the ``--overwrite`` that belongs to it."""
-    parser.add_argument(
-        '--json',
-        type=Path,
-        metavar='FILE',
-        help='also write JSON to this file; - prints it, and the text goes to standard error',
-    )
-    parser.add_argument('--overwrite', action='store_true', help='replace that file if it exists')
 
 
 @contextmanager

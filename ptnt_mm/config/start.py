@@ -27,7 +27,7 @@ def use_pretrained(config: Config, path: str) -> None:
     """
     backbone = config.model.get('backbone')
     if backbone is None:
-        raise UserError(f"--pretrained: the config's model {config.model.type} has no backbone")
+        raise UserError(f"`pretrained`: the config's model {config.model.type} has no backbone")
     backbone.init_cfg = dict(type='Pretrained', checkpoint=path)
     if _has_batch_norm(config):
         freeze_batch_norm(backbone)
@@ -54,7 +54,7 @@ def check_start(config: Config) -> str | None:
             remedy = f'{norms} and {remedy}'
         raise UserError(
             'the stem is frozen but starts from random initialisation, so it would never learn: '
-            f'pass weights with --pretrained PATH, or set {remedy}'
+            f'pass weights with `pretrained=PATH`, or set {remedy}'
         )
     return None
 

@@ -131,12 +131,12 @@ def _reason_to_make(folder: Path, spec: DemoSpec, overwrite: bool) -> str | None
         raise UserError(
             f'{folder} contains a demo data set made with {meta["arguments"]} (version '
             f'{meta["version"]}); you asked for {asdict(spec)} (version {VERSION}). Pass '
-            '--overwrite to replace it, or choose another folder.'
+            '`overwrite=True` to replace it, or choose another folder.'
         )
     if changed:
         raise UserError(
             f'{len(changed)} file(s) of {folder} have changed since it was made, for example '
-            f'{changed[0]}. Pass --overwrite to replace it, or choose another folder.'
+            f'{changed[0]}. Pass `overwrite=True` to replace it, or choose another folder.'
         )
     return f'{len(missing)} file(s) were missing, for example {missing[0]}. Remade'
 

@@ -27,7 +27,7 @@ def add_drawing(config: Config, folder: Path) -> None:
     """
     there = next(path for path in (folder, *folder.parents) if path.exists())
     if not there.is_dir():
-        raise UserError(f'--show-dir {folder}: {there} is a file, not a folder: choose another')
+        raise UserError(f'`show_dir={folder}`: {there} is a file, not a folder: choose another')
     host = HOSTS.get(scope_of(config))
     if host is not None and host.own_drawing:
         # The folder that the images of all joined data sets are in.
@@ -40,14 +40,14 @@ def add_drawing(config: Config, folder: Path) -> None:
         return
     if stated_range(config) is not None:
         raise UserError(
-            "--show-dir draws with the host's hook, which reads images without the range of "
+            "`show_dir` draws with the host's hook, which reads images without the range of "
             'LoadImageInRange, nearly black: ptnt infer draws them'
         )
     hook = (config.get('default_hooks') or {}).get('visualization')
     if hook is None:
-        raise UserError("--show-dir needs default_hooks.visualization, the host's drawing hook")
+        raise UserError("`show_dir` needs default_hooks.visualization, the host's drawing hook")
     if config.get('visualizer') is None:
-        raise UserError("--show-dir needs visualizer, which the host's drawing hook draws with")
+        raise UserError("`show_dir` needs visualizer, which the host's drawing hook draws with")
     if config.visualizer.keys() <= _UNCHANGED and kind_of(config.visualizer) == _OF_MMDET:
         config.visualizer.type = _OURS
     hook.draw = True
@@ -58,12 +58,12 @@ def add_dump(config: Config, file: Path) -> None:
     """Let an evaluator write all predictions into one file, or raise a UserError."""
     if file.suffix not in ('.pkl', '.pickle'):
         raise UserError(
-            f'--out {file}: predictions are written as a pickle, so the name must end in .pkl'
+            f'`out={file}`: predictions are written as a pickle, so the name must end in .pkl'
         )
     if (separate := separate_evaluator(config, 'test')) is not None:
         raise UserError(
-            f'--out {file}: {kind_of(separate)} measures parts of the predictions, and cannot '
-            'write all of them: omit --out'
+            f'`out={file}`: {kind_of(separate)} measures parts of the predictions, and cannot '
+            'write all of them: omit `out`'
         )
     check_new(file, overwrite=True)
     host = HOSTS.get(scope_of(config))

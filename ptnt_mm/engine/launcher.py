@@ -30,12 +30,12 @@ def choose_launcher(config: Config, launcher: str) -> None:
     if launcher != 'none':
         program, rank = _LAUNCHERS[launcher]
         if rank not in os.environ:
-            raise UserError(f'--launcher {launcher}: start the processes with {program}')
+            raise UserError(f'`launcher={launcher}`: start the processes with {program}')
     config.launcher = launcher
     if launcher == 'none' or get_device() != 'cpu':
         return
     if launcher != 'pytorch':
-        raise UserError(f'--launcher {launcher} needs GPUs: on a CPU use torchrun')
+        raise UserError(f'`launcher={launcher}` needs GPUs: on a CPU use torchrun')
     _join_on_cpu(config)
 
 
@@ -62,8 +62,8 @@ def require_same_start(checkpoint: dict | None) -> None:
     iterations = all_gather_object(checkpoint['meta'].get('iter') if checkpoint else 0)
     if len(set(iterations)) > 1:
         raise UserError(
-            f'--resume: the processes found checkpoints of different iterations {iterations}: '
-            '--work-dir must be a folder that all machines share'
+            f'`resume`: the processes found checkpoints of different iterations {iterations}: '
+            '`work_dir` must be a folder that all machines share'
         )
 
 

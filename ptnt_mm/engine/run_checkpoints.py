@@ -75,7 +75,7 @@ def read_latest_checkpoint(work_dir: Path) -> tuple[Path, dict] | tuple[None, No
     if found is None and _newest_first(work_dir):
         raise UserError(
             f'{work_dir}: none of its checkpoints can be continued from: start over with '
-            '--overwrite, or pass a different checkpoint with --resume PATH'
+            '`overwrite=True`, or pass a different checkpoint with `resume=PATH`'
         )
     return found or (None, None)
 
@@ -90,8 +90,8 @@ def read_resumable(path: str | Path) -> dict:
     # MMEngine saves the best ones without an optimizer, and would continue with a new one.
     if 'meta' not in content or 'optimizer' not in content:
         raise UserError(
-            f'{path}: contains weights only; start from them with --load-from, or with '
-            "--pretrained if they are only a backbone's"
+            f'{path}: contains weights only; start from them with `load_from`, or with '
+            "`pretrained` if they are only a backbone's"
         )
     return content
 
@@ -141,7 +141,7 @@ def require_fresh(work_dir: Path) -> None:
     if checkpoints:
         raise UserError(
             f'{work_dir} contains checkpoints of an earlier run ({checkpoints[-1].name}): continue '
-            'it with --resume, delete it with --overwrite, or choose another --work-dir'
+            'it with `resume=auto`, delete it with `overwrite=True`, or choose another `work_dir`'
         )
 
 

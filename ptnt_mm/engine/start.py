@@ -64,14 +64,14 @@ def choose_start(
         goes_on_with = (config.get('randomness') or {}).get('seed')
         if seed not in (None, goes_on_with):
             raise UserError(
-                f'--seed {seed}: the run that --resume continues has seed {goes_on_with}: '
-                'omit --seed'
+                f'`seed={seed}`: the run that `resume` continues has seed {goes_on_with}: '
+                'omit `seed`'
             )
     if pretrained is not None and not config.get('resume'):
         if config.get('load_from'):
             raise UserError(
-                f'--pretrained {pretrained}: the whole model starts from {config.load_from}, which '
-                'contains the backbone too: use either --pretrained or --load-from (load_from in '
+                f'`pretrained={pretrained}`: the whole model starts from {config.load_from}, which '
+                'contains the backbone too: use either `pretrained` or `load_from` (load_from in '
                 'the config), not both'
             )
         use_pretrained(config, pretrained)

@@ -16,10 +16,12 @@ from ptnt_mm.engine.launcher import choose_launcher, is_first_process
 from ptnt_mm.engine.run_display import display_of
 from ptnt_mm.engine.runner import build_runner
 from ptnt_mm.engine.work_dir import create_work_dir
+from ptnt_mm.options import documented
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights.reader.read import require_checkpoint
 
 
+@documented('test')
 def test(
     config: Config,
     checkpoint: Path | str,
@@ -35,11 +37,6 @@ def test(
     Args:
         config: A complete config; it is not changed.
         checkpoint: A training checkpoint.
-        work_dir: Folder of the log; by default the config's, or ``work_dirs/<config>``.
-        out: The .pkl file for all predictions.
-        show_dir: The folder for pictures of predictions.
-        tta: Average over scales and mirroring.
-        launcher: The launcher of this process: 'none', 'pytorch', 'slurm' or 'mpi'.
 
     Returns:
         The metrics by name; empty without any predictions.
@@ -100,4 +97,4 @@ def _use_checkpoint(config: Config, checkpoint: str) -> None:
 def _require_tta(config: Config) -> None:
     for key in ('tta_model', 'tta_pipeline'):
         if key not in config:
-            raise UserError(f'--tta needs {key} in the config: see configs/_base_/tta/')
+            raise UserError(f'`tta=True` needs {key} in the config: see configs/_base_/tta/')

@@ -28,10 +28,12 @@ from ptnt_mm.engine.run_display import display_of
 from ptnt_mm.engine.runner import build_runner, how_to_repeat
 from ptnt_mm.engine.start import choose_start
 from ptnt_mm.engine.work_dir import create_work_dir, lock_work_dir
+from ptnt_mm.options import documented
 from ptnt_mm.utils.findings import Severity
 from ptnt_mm.utils.terminal import FOR_THE_FILE
 
 
+@documented('train')
 def train(
     config: Config,
     work_dir: Path | str | None = None,
@@ -53,20 +55,6 @@ def train(
 
     Args:
         config: A complete config; it is not changed.
-        work_dir: Folder of logs and checkpoints; by default the config's, or
-            ``work_dirs/<config>``.
-        pretrained: The backbone's weights; its stem's BatchNorm is then frozen.
-        load_from: The weights of a whole model; heads may differ.
-        resume: A checkpoint to continue from, or 'auto' for the newest in the work dir.
-        overwrite: Whether to delete the output of an earlier run in the work dir.
-        amp: Whether to use mixed precision, on an accelerator.
-        auto_scale_lr: Whether to scale the learning rate with the batch.
-        sync_bn: Whether to compute BatchNorm over the images of all GPUs.
-        log: Where to log losses, metrics and some predictions too: 'tensorboard', 'wandb' or
-            'mlflow'.
-        seed: Seed of every random choice; None for the config's, or a new one each time.
-        deterministic: Whether to use deterministic operations, which are slower on a GPU.
-        launcher: The launcher of this process: 'none', 'pytorch', 'slurm' or 'mpi'.
         command: The command line, for the log.
 
     Returns:

@@ -35,7 +35,7 @@ def use_mixed_precision(config: Config) -> None:
     Raises:
         UserError: if there is no accelerator, or the config has no ``optim_wrapper``.
     """
-    require_accelerator('--amp')
+    require_accelerator('`amp=True`')
     require_keys(config, ('optim_wrapper',))
     # bfloat16 has the range of float32, so nothing overflows; float16 can.
     has_bfloat16 = torch.cuda.is_bf16_supported(including_emulation=False)
@@ -49,7 +49,7 @@ def use_sync_bn(config: Config) -> None:
     Raises:
         UserError: if there is no accelerator.
     """
-    require_accelerator('--sync-bn')
+    require_accelerator('`sync_bn=True`')
     config.sync_bn = 'torch'
 
 
@@ -61,7 +61,7 @@ def scale_learning_rate(config: Config) -> None:
     """
     if 'base_batch_size' not in (config.get('auto_scale_lr') or {}):
         raise UserError(
-            '--auto-scale-lr needs auto_scale_lr=dict(base_batch_size=...) in the config'
+            '`auto_scale_lr=True` needs auto_scale_lr=dict(base_batch_size=...) in the config'
         )
     config.auto_scale_lr.enable = True
 
@@ -77,9 +77,9 @@ def log_to_package(config: Config, package: str) -> None:
         UserError: if the package is unknown or not installed.
     """
     if package not in LOG_BACKENDS:
-        raise UserError(f'--log {package}: {unknown_name("package", package, LOG_BACKENDS)}')
+        raise UserError(f'`log={package}`: {unknown_name("package", package, LOG_BACKENDS)}')
     if find_spec(package) is None:
-        raise UserError(f'--log {package}: {package} is not installed: pip install {package}')
+        raise UserError(f'`log={package}`: {package} is not installed: pip install {package}')
     visualizer = config.get('visualizer') or dict(type='Visualizer', name='visualizer')
     backends = visualizer.get('vis_backends') or [dict(type='LocalVisBackend')]
     if LOG_BACKENDS[package]['type'] not in map(kind_of, backends):

@@ -41,14 +41,14 @@ def create_work_dir(config: Config, asked: Path | str | None) -> Path:
     """
     work_dir = find_work_dir(config, asked)
     if work_dir.is_file():
-        raise UserError(f'{work_dir} is a file, not a folder: choose another --work-dir')
+        raise UserError(f'{work_dir} is a file, not a folder: choose another `work_dir`')
     try:
         work_dir.mkdir(parents=True, exist_ok=True)
         check_room(work_dir)
     except OSError as error:
         raise UserError(
             f'{work_dir} cannot be written to ({error.strerror}): make room there if it is full, '
-            'or choose another --work-dir'
+            'or choose another `work_dir`'
         ) from error
     config.work_dir = str(work_dir)
     return work_dir
@@ -74,7 +74,7 @@ def lock_work_dir(work_dir: Path) -> Iterator[None]:
                 file.seek(0)
                 raise UserError(
                     f'{work_dir} is in use by {file.read().strip() or "another process"}: wait for '
-                    'it, stop it, or choose another --work-dir'
+                    'it, stop it, or choose another `work_dir`'
                 ) from error
         file.truncate(0)
         file.write(f'process {os.getpid()} on {socket.gethostname()}\n')

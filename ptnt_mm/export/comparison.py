@@ -220,7 +220,9 @@ def check_results(
         except UserError as error:
             if canvas is not None:
                 raise
-            advice = f'Some networks, such as Swin, fix the size: try --size {shape[0]} {shape[1]}'
+            advice = (
+                f'Some networks, such as Swin, fix the size: try `size=({shape[0]}, {shape[1]})`'
+            )
             raise UserError(f'{error}. {advice}') from error
         print(f'  {differences}')
         found += differences.matched
@@ -229,7 +231,7 @@ def check_results(
     if network.task == 'detection' and not found:
         print(
             'NO BOXES: the model has no predictions for these images, so none were compared; try a '
-            'lower score_thr in --cfg-options'
+            'lower score_thr in the config'
         )
     if wrong:
         raise UserError(

@@ -26,6 +26,7 @@ from ptnt_mm.export.formats import (
     write_program,
 )
 from ptnt_mm.export.supported_models import check_config, load_end_to_end
+from ptnt_mm.options import documented
 from ptnt_mm.utils.atomic_files import check_new
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.metrics import readable
@@ -36,6 +37,7 @@ from ptnt_mm.weights.reader.read import require_checkpoint
 _CALIBRATION = 100  # images of the folder that are used
 
 
+@documented('export')
 def export(
     config: Config,
     checkpoint: Path | str,
@@ -53,13 +55,6 @@ def export(
     Args:
         config: A complete config.
         checkpoint: A training checkpoint.
-        out: The file to write; OpenVINO's has a .bin next to it.
-        format: 'onnx', 'openvino' or 'torch-export'; None to choose by the suffix.
-        size: Height and width of the input in pixels; None for images of any size.
-        half: Store weights as float16.
-        calibrate: A folder of images to quantise to 8 bits with; None for floating point.
-        evaluate: Whether to print the metrics on the test set too.
-        overwrite: Whether to replace an existing file.
 
     Returns:
         The file.
@@ -84,7 +79,7 @@ def export(
     with waiting('Loading the model'):
         network, about = load_end_to_end(config, checkpoint, size)
     if evaluate and network.task == 'features':
-        raise UserError('--evaluate needs boxes or a map, and this file has none: omit it')
+        raise UserError('`evaluate=True` needs boxes or a map, and this file has none: omit it')
     # The size of a usual image in the network.
     shape = size or target_size((480, 640), about.scale, about.keep_ratio, None)
     start = time.monotonic()
@@ -126,7 +121,7 @@ def choose_format(out: Path, format: str | None) -> str:
     format = format or by_suffix.get(out.suffix)
     if format is None or FORMATS[format] != out.suffix:
         expected = ', '.join(f'{suffix} for {name}' for name, suffix in FORMATS.items())
-        raise UserError(f'--out {out}: expected a name that ends in {expected}')
+        raise UserError(f'`out={out}`: expected a name that ends in {expected}')
     return format
 
 
@@ -140,11 +135,11 @@ def check_options(format: str, half: bool, calibrate: Path | None, evaluate: boo
         evaluate: Whether to evaluate the file.
     """
     if format == 'torch-export' and (half or calibrate):
-        raise UserError('--half and --int8 are for ONNX and OpenVINO, not for torch-export')
+        raise UserError('`half=True` and `calibrate` are for ONNX and OpenVINO only')
     if format == 'torch-export' and evaluate:
-        raise UserError('--evaluate runs .onnx and .xml files, not .pt2: omit it')
+        raise UserError('`evaluate=True` runs .onnx and .xml files, not .pt2: omit it')
     if half and calibrate:
-        raise UserError('--half and --int8 cannot be combined: choose one')
+        raise UserError('`half=True` and `calibrate` cannot be combined: choose one')
     needed = {*PACKAGES[format], *(('onnxruntime',) if calibrate else ())}
     if missing := sorted(name for name in needed if find_spec(name) is None):
         raise UserError(f'exporting needs more packages: pip install {" ".join(missing)}')

@@ -122,7 +122,7 @@ def take_program(
         raise
     except Exception as error:  # models may contain any operator
         why = printable(one_line(error))
-        advice = 'Try --size H W' if dynamic else 'docs/deploy.md lists what can be exported'
+        advice = 'Try `size=(H, W)`' if dynamic else 'docs/deploy.md lists what can be exported'
         raise UserError(f'torch cannot export a graph of this model: {why}. {advice}') from error
 
 

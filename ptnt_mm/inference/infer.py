@@ -19,6 +19,7 @@ from ptnt_mm.inference.source import (
     process_video,
 )
 from ptnt_mm.inference.video import Window
+from ptnt_mm.options import documented
 from ptnt_mm.utils.console import fitted
 from ptnt_mm.utils.decoding import type_and_shape
 from ptnt_mm.utils.errors import UserError
@@ -34,6 +35,7 @@ _NO_NAMES = (
 _NOUNS = dict(detections='object', classes='class')
 
 
+@documented('infer')
 def infer(
     config: Config | None,
     checkpoint: Path | str,
@@ -53,12 +55,6 @@ def infer(
         config: A complete config; None for an exported file.
         checkpoint: A training checkpoint, or an exported file.
         source: An image, a folder, a video, or the number of a webcam.
-        out: Output folder; ``work_dirs/infer/<source>`` by default.
-        overwrite: Whether to replace the results of an earlier run.
-        score_thr: The lowest score of a prediction; None for the host's default.
-        draw: Whether to draw pictures too.
-        show: Whether to show a video or a webcam in a window.
-        device: Such as 'cpu' or 'cuda:1'; None for the best available one.
         config_name: Name of the config in the JSON file; its path by default.
 
     Returns:
@@ -75,16 +71,16 @@ def infer(
         )
     checkpoint, source = str(checkpoint), str(source)
     if score_thr is not None and not 0 <= score_thr <= 1:
-        raise UserError(f'--score-thr {score_thr}: expected a value from 0 to 1')
+        raise UserError(f'`score_thr={score_thr}`: expected a value from 0 to 1')
     if config is not None:
         require_checkpoint(checkpoint)
     out = default_out(source) if out is None else Path(out)
     if out.resolve() == Path(source).resolve():
-        raise UserError(f'--out {out} is the folder of the images: choose another one')
+        raise UserError(f'`out={out}` is the folder of the images: choose another one')
     results = Results(out, overwrite)
     images = find_source(source, results.drawn)
     if show and isinstance(images, Images):
-        raise UserError('--show is for a video or a webcam; drawn pictures are files')
+        raise UserError('`show=True` is for a video or a webcam; drawn pictures are files')
     window = Window(images.name) if show else None
     with waiting('Loading the model'):
         if config is None:

@@ -56,7 +56,7 @@ class Predictor(ABC):
     @property
     def limit(self) -> str:
         """The setting, with its value, below which scores are too low."""
-        return f'--score-thr {self.score_thr}'
+        return f'`score_thr={self.score_thr}`'
 
     def leave_out(self, scores: torch.Tensor) -> None:
         """Remember the highest of scores (n,) that are too low."""

@@ -28,7 +28,7 @@ class _Segmenter(Predictor):
         super().__init__(model, dataset_meta, score_thr, loader)
         if score_thr is not None:
             raise UserError(
-                f'--score-thr {score_thr}: a segmenter assigns a class to every pixel and has no '
+                f'`score_thr={score_thr}`: a segmenter assigns a class to every pixel and has no '
                 'scores: omit it'
             )
 

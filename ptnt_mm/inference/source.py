@@ -64,18 +64,18 @@ class Results:
         self.failed: list[str] = []
         self.counts: dict[str, list[int]] = defaultdict(list)
         if folder.exists() and not folder.is_dir():
-            raise UserError(f'{folder} is not a folder: choose another --out')
+            raise UserError(f'{folder} is not a folder: choose another `out`')
         if not self.file.exists() and not self.drawn.exists():
             return
         if not is_predictions(self.file):
             raise UserError(
                 f'{folder} contains a {self.file.name} or {self.drawn.name} that is not from this '
-                'tool: choose another --out, or move them away'
+                'tool: choose another `out`, or move them away'
             )
         if not overwrite:
             raise UserError(
-                f'{folder} contains results of an earlier run: choose another --out, or pass '
-                '--overwrite'
+                f'{folder} contains results of an earlier run: choose another `out`, or pass '
+                '`overwrite=True`'
             )
 
     def prepare(self) -> None:

@@ -104,7 +104,7 @@ class Movie:
                 self._partial.unlink(missing_ok=True)
                 raise UserError(
                     f'{self._file}: OpenCV cannot write a video of {width} x {height} pixels '
-                    'there; --no-draw writes no video'
+                    'there; `draw=False` writes no video'
                 )
             self._writer = writer
         self._writer.write(frame)
@@ -120,7 +120,7 @@ class Window:
     def __init__(self, title: str):
         # Without a screen, OpenCV aborts the whole process.
         if sys.platform == 'linux' and not {'DISPLAY', 'WAYLAND_DISPLAY'} & os.environ.keys():
-            raise UserError('--show needs a screen, and there is none here: omit it')
+            raise UserError('`show=True` needs a screen, and there is none here: omit it')
         self._title = title
 
     def show(self, frame: np.ndarray) -> bool:

@@ -158,7 +158,7 @@ def without_labels(task: str, has: str) -> str:
     """Message about a requested task that has no labels; ``has`` says what there is instead."""
     holding = ', '.join(form.name for form in FORMATS if task in form.tasks)
     return (
-        f'--task {task} needs {TASKS[task]}, but {has}. Leave out --task, or add {TASKS[task]} in '
+        f'`task={task}` needs {TASKS[task]}, but {has}. Leave out `task`, or add {TASKS[task]} in '
         f'one of these formats: {holding}. docs/data.md shows each layout'
     )
 

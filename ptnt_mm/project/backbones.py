@@ -138,12 +138,12 @@ def find_backbone(name: str, weights: str | None, scope: str) -> MeasuredBackbon
         if weights is None:
             known = ', '.join(key for key, row in rows().items() if row.get('weights'))
             raise UserError(
-                f'--weights {PUBLISHED}: {name} has none that can be downloaded. Pass a file, or '
-                f'choose another --backbone: {known}'
+                f'`weights={PUBLISHED}`: {name} has none that can be downloaded. Pass a file, or '
+                f'choose another `backbone`: {known}'
             )
     elif weights is not None and weights not in INSTALLED and '://' not in locate(weights):
         if not Path(weights).is_file():
-            raise UserError(f'--weights: {no_such_weights(weights)}')
+            raise UserError(f'`weights`: {no_such_weights(weights)}')
         weights = str(Path(weights).resolve())
     channels, strides = _measure(name, settings, scope)
     if weights is not None:
@@ -182,9 +182,9 @@ def _row(name: str) -> dict[str, Any]:
         kind = ast.unparse(call.func if isinstance(call, ast.Call) else call)
         settings = {keyword.arg: ast.literal_eval(keyword.value) for keyword in arguments}
     except (SyntaxError, ValueError, TypeError):
-        raise UserError(f'--backbone: {unknown_name("backbone", name, known)}') from None
+        raise UserError(f'`backbone`: {unknown_name("backbone", name, known)}') from None
     if kind.rpartition('.')[2][:1].islower():
-        raise UserError(f'--backbone: {unknown_name("backbone", name, known)}')
+        raise UserError(f'`backbone`: {unknown_name("backbone", name, known)}')
     return dict(_IMAGENET, settings=dict(type=kind, **settings))
 
 
@@ -193,7 +193,7 @@ def _measure(
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The channels and the strides of a backbone's maps."""
     config = Config(dict(model=dict(settings), default_scope=scope))
-    network = build_model(config, f'--backbone {name}')
+    network = build_model(config, f'`backbone={name}`')
     network.eval()  # some return nothing
     try:
         with (
@@ -206,10 +206,10 @@ def _measure(
         if not shapes or any(len(shape) != 4 for shape in shapes):
             raise ValueError(f'its outputs have the shapes {shapes}')
     except Exception as error:  # a network may raise anything
-        raise UserError(f'--backbone {name} returns no maps for an image: {error}') from error
+        raise UserError(f'`backbone={name}` returns no maps for an image: {error}') from error
     if scope == 'mmpretrain' and not isinstance(maps, tuple):
         raise UserError(
-            f"--backbone {name} returns its maps as a list, which mmpretrain's classifiers refuse: "
+            f"`backbone={name}` returns its maps as a list, which mmpretrain's classifiers refuse: "
             "use one of mmpretrain's, such as mmpretrain.SwinTransformer(arch='tiny')"
         )
     return tuple(s[1] for s in shapes), tuple(_SIDE // s[3] for s in shapes)

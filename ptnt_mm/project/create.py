@@ -13,6 +13,7 @@ from ptnt_mm.config.zoo import copy_bases
 from ptnt_mm.labels.model import TASKS, Labels
 from ptnt_mm.labels.recognise import Recognised, read_labels, recognise, summary, without_labels
 from ptnt_mm.labels.tree import Tree
+from ptnt_mm.options import documented
 from ptnt_mm.project.backbones import choose_backbone
 from ptnt_mm.project.convert import convert
 from ptnt_mm.project.detectors import find_detector, task_of
@@ -45,6 +46,7 @@ PROBLEMS = 'problems.txt'
 _LEAST = {'size': 32, 'epochs': 1}  # the recipe makes no side shorter than 32 pixels
 
 
+@documented('new')
 def create_project(
     data: Path | str,
     folder: Path | str,
@@ -64,19 +66,6 @@ def create_project(
     Args:
         data: The images and their labels, in any supported format. Nothing is written there.
         folder: The project; created completely or not at all.
-        format: Format of the labels; None to recognise it.
-        task: 'detection', 'instance', 'semantic' or 'classification'; None for the one that uses
-            most of the labels.
-        detector: Such as 'gfl' or 'mask_rcnn'; the task's default by default.
-        backbone: Such as 'ptnt_s' or 'resnet18', or a registered class; by default one whose
-            pretrained weights can be had.
-        weights: A file, an address, a name, 'published' for those of the backbone's authors, or
-            'none' for random initialisation.
-        size: The longer side of images in training, in pixels, from 32; None to choose it by the
-            data.
-        epochs: Number of passes through the images; None to choose it by the data.
-        val_share: The share of the images to validate with if the data has no validation split,
-            between 0 and 1; None for 0.2.
         on_line: Called with each line about what was found and chosen.
 
     Returns:
@@ -169,10 +158,10 @@ def _check_numbers(options: dict[str, Any]) -> None:
         value = options[name]
         # A boolean is an int in Python.
         if value is not None and (type(value) is not int or value < least):
-            raise UserError(f'--{name} {value!r}: expected an integer from {least}')
+            raise UserError(f'`{name}={value!r}`: expected an integer from {least}')
     share = options['val_share']
     if share is not None and not (isinstance(share, float) and 0 < share < 1):
-        raise UserError(f'--val-share {share!r}: expected a number between 0 and 1, such as 0.2')
+        raise UserError(f'`val_share={share!r}`: expected a number between 0 and 1, such as 0.2')
 
 
 def _choose_task(recognised: Recognised, labels: Labels, asked: str | None) -> str:

@@ -74,7 +74,7 @@ def find_detector(name: str | None, task: str) -> Detector:
     if (its_task := task_of(name)) != task:
         known = ', '.join(key for key, row in rows.items() if row['task'] == task)
         raise UserError(
-            f'--detector {name} is for the task {its_task}, and this is {task}: expected one of '
+            f'`detector={name}` is for the task {its_task}, and this is {task}: expected one of '
             f'{known}'
         )
     return Detector(name, **rows[name])
@@ -88,7 +88,7 @@ def task_of(name: str) -> str:
     """
     rows, _ = _table()
     if name not in rows:
-        raise UserError(f'--detector: {unknown_name("detector", name, rows)}')
+        raise UserError(f'`detector`: {unknown_name("detector", name, rows)}')
     return rows[name]['task']
 
 

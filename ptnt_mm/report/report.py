@@ -11,13 +11,16 @@ from typing import Any
 from ptnt_mm.engine.test import test
 from ptnt_mm.engine.work_dir import work_dir_of
 from ptnt_mm.explain.causes import one_line
+from ptnt_mm.options import documented
 from ptnt_mm.report.training_run import TrainingRun, read_run
 from ptnt_mm.utils.atomic_files import check_new
+from ptnt_mm.utils.console import spelled
 from ptnt_mm.utils.errors import UserError
 
 _PACKAGES = 'altair jinja2 pycocotools scikit-learn vl-convert-python'  # the extra `vis`
 
 
+@documented('report')
 def report(
     work_dirs: Path | str | Sequence[Path | str],
     out: Path | str | None = None,
@@ -31,9 +34,6 @@ def report(
     Args:
         work_dirs: The work dirs of the runs, or folders of projects: one, or several to compare.
             Duplicates are ignored.
-        out: The page. By default ``report.html`` in the first work dir, where the page of an
-            earlier call is replaced.
-        overwrite: Whether to replace any other existing file.
 
     Returns:
         The page.
@@ -63,7 +63,7 @@ def report(
     runs = [read_run(work_dir, name) for work_dir, name in zip(work_dirs, names, strict=True)]
     if not os.access(page.absolute().parent, os.W_OK) and page.parent.is_dir():
         # Before an evaluation, which may take long.
-        raise UserError(f'{page.parent} cannot be written to: choose another file as `out`')
+        raise UserError(f'{page.parent} cannot be written to: choose another file with `out`')
     with TemporaryDirectory(prefix='ptnt_report_') as scratch:
         reports, notes = _reports(runs, Path(scratch))
         # The galleries read the predictions again.
@@ -91,7 +91,7 @@ def _reports(runs: Sequence[TrainingRun], scratch: Path) -> tuple[dict[str, Any]
             print(f'{run.work_dir}: evaluated on the {split}')
         except UserError as error:
             # Curves and config are worth a page too.
-            notes[run.name] = f'No scores and no images: {error}'
+            notes[run.name] = f'No scores and no images: {spelled(str(error))}'
             print(f'{run.work_dir}: {notes[run.name]}')
     return reports, notes
 

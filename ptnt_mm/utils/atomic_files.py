@@ -96,7 +96,7 @@ def check_new(file: Path, overwrite: bool) -> None:
         UserError: if the file exists and ``overwrite`` is not set, or if its folder is missing.
     """
     if file.exists() and not overwrite:
-        raise UserError(f'{file} exists: choose another name, or pass --overwrite')
+        raise UserError(f'{file} exists: choose another name, or pass `overwrite=True`')
     if not file.parent.is_dir():
         raise UserError(f'{file} cannot be written: there is no folder {file.parent}')
 

@@ -14,6 +14,9 @@ from rich.highlighter import RegexHighlighter
 
 from ptnt_mm.utils.errors import UserError
 
+_spelling: Callable[[str], str] = str
+"""How arguments that text names are shown."""
+
 
 class _News(RegexHighlighter):
     """Highlights words such as error and ok; each group is named by its colour."""
@@ -60,8 +63,20 @@ def wrapped(text: str, width: int, column: int = 4) -> str:
     return '\n'.join(lines)
 
 
+def spell_arguments(spelling: Callable[[str], str]) -> None:
+    """Choose how arguments that text names between backquotes are shown, see `UserError`."""
+    global _spelling
+    _spelling = spelling
+
+
+def spelled(text: str) -> str:
+    """Text with its arguments as they are shown: commands show flags."""
+    return _spelling(text)
+
+
 def fitted(text: str, stream: TextIO | None) -> str:
-    """The same text, wrapped if the stream is a terminal: in a file, a line stays a line."""
+    """Text for the user, wrapped if the stream is a terminal: in a file, a line stays a line."""
+    text = spelled(text)
     return wrapped(text, shutil.get_terminal_size().columns) if is_terminal(stream) else text
 
 

@@ -92,7 +92,7 @@ def read_training_log(work_dir: Path) -> TrainingLog:
     if not paths:
         raise UserError(
             f'{work_dir} contains no training log (<timestamp>/vis_data/scalars.json). Pass the '
-            '--work-dir of a run.'
+            '`work_dir` of a run.'
         )
     log = TrainingLog([], [], [])
     for path in paths:

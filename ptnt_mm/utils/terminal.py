@@ -12,7 +12,7 @@ from functools import cache, wraps
 from types import FrameType
 from typing import Any
 
-from ptnt_mm.utils.console import is_terminal, show, wrapped
+from ptnt_mm.utils.console import is_terminal, show, spelled, wrapped
 from ptnt_mm.utils.noise import is_noise, is_ours, library_of
 
 FOR_THE_FILE = {'for_the_file': True}
@@ -41,7 +41,7 @@ class TerminalHandler(logging.Handler):
 def say(text: str, column: int = 4) -> None:
     """Print text on standard output, long lines as :func:`wrapped` returns them."""
     with suppress(BrokenPipeError):  # nobody reads any more: no reason to stop a run
-        show(wrapped(text, line_width(), column))
+        show(wrapped(spelled(text), line_width(), column))
 
 
 def line_width() -> int:

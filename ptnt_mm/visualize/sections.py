@@ -184,8 +184,8 @@ SECTIONS = (
     Section(
         'channels',
         'Channels',
-        'The channels that vary most over the image; with --at or --box, those that stand out '
-        'there; or those of --channels. They are counted from 0. Activations have no unit, and '
+        'The channels that vary most over the image, those that stand out at the chosen pixel or '
+        'box, or the chosen ones. They are counted from 0. Activations have no unit, and '
         'each row has its own scale.',
         _channels,
         is_open=False,

@@ -12,6 +12,7 @@ from ptnt_mm.config.hosts import HOSTS, scope_of
 from ptnt_mm.config.read import PROJECT_CONFIG, require_keys
 from ptnt_mm.drawing.page import photograph, write_page
 from ptnt_mm.engine.load_in_range import read_picture
+from ptnt_mm.options import documented
 from ptnt_mm.utils.decoding import type_and_shape
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.progress import watched
@@ -38,7 +39,7 @@ class Question(NamedTuple):
         if self.at and not (0 <= self.at[0] < width and 0 <= self.at[1] < height):
             x, y = self.at
             raise UserError(
-                f'--at {x:g},{y:g}: {file} has {width} x {height} pixels, so x is below {width} '
+                f'`at={x:g},{y:g}`: {file} has {width} x {height} pixels, so x is below {width} '
                 f'and y below {height}'
             )
 
@@ -56,12 +57,12 @@ class Question(NamedTuple):
         if not 1 <= self.box <= number:
             found = prediction.note or (
                 f'{file} has {number} boxes with a score of {prediction.score_thr:g} or more: '
-                f'expected 1 to {number}, or a lower --score-thr'
+                f'expected 1 to {number}, or a lower `score_thr`'
                 if number
                 else f'{file} has no box with a score of {prediction.score_thr:g} or more: try a '
-                'lower --score-thr, or choose a point with --at'
+                'lower `score_thr`, or choose a point with `at`'
             )
-            raise UserError(f'--box {self.box}: {found}')
+            raise UserError(f'`box={self.box}`: {found}')
         box = prediction.boxes[self.box - 1]
         return ChosenPlace(f'box {self.box}, {box.label} {box.score:.2f}', box.box)
 
@@ -129,9 +130,10 @@ def _check_channels(scene: RecordedScene) -> None:
     most = max((len(level.feature) for level in levels), default=0)
     for channel in scene.channels:
         if not 0 <= channel < most:
-            raise UserError(f'--channels {channel}: expected numbers from 0 to {most - 1}')
+            raise UserError(f'`channels={channel}`: expected numbers from 0 to {most - 1}')
 
 
+@documented('visualize')
 def visualize(
     networks: Sequence[tuple[Config, Path | str | None]],
     images: Sequence[Path | str],
@@ -149,14 +151,6 @@ def visualize(
     Args:
         networks: One, or two to compare: each a complete config, and a checkpoint or None.
         images: Image files.
-        out: The folder of the page; by default ``work_dirs/visualize/``, followed by the name of
-            the config or of the project.
-        at: The pixel (x, y) whose attention and similarity are shown; the middle by default.
-        box: Instead of a pixel: the number of a detection of the first network, counted from 1.
-        channels: Channels to show, counted from 0; by default those that vary most.
-        score_thr: The lowest score of a box or a class; None for that of ``ptnt infer``.
-        overwrite: Whether to replace an earlier page.
-        device: Such as 'cpu' or 'cuda:1'; None for the best available one.
 
     Returns:
         The HTML page.
@@ -197,9 +191,9 @@ def _name_of(config: Config) -> str:
 
 def _check_page(page: Path, overwrite: bool) -> None:
     if page.exists() and f'content="{GENERATOR}"' not in page.read_text(errors='replace'):
-        raise UserError(f'{page} exists and is not a page of ptnt visualize: choose another --out')
+        raise UserError(f'{page} exists and is not a page of ptnt visualize: choose another `out`')
     if page.exists() and not overwrite:
-        raise UserError(f'{page} exists: choose another --out, or pass --overwrite')
+        raise UserError(f'{page} exists: choose another `out`, or pass `overwrite=True`')
 
 
 def _check_box(box: int | None, config: Config, checkpoint: Path | str | None) -> None:
@@ -207,7 +201,7 @@ def _check_box(box: int | None, config: Config, checkpoint: Path | str | None) -
     host = HOSTS.get(scope_of(config))
     if box is not None and (host is None or host.task != 'detection'):
         raise UserError(
-            f'--box {box}: {config.filename} is not a detector: choose a point with --at'
+            f'`box={box}`: {config.filename} is not a detector: choose a point with `at`'
         )
     if box is not None and checkpoint is None:
-        raise UserError(f'--box {box} needs a checkpoint: without training, no box is meaningful')
+        raise UserError(f'`box={box}` needs a checkpoint: without training, no box is meaningful')

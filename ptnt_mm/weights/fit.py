@@ -277,7 +277,7 @@ class Whole(Scope):
         if not report.loaded and not report.mismatched:
             if found.kind and not any(key.startswith('backbone.') for key in weights):
                 return (
-                    'It contains only a backbone: pass it to ptnt train as --pretrained, or set '
+                    'It contains only a backbone: pass it to ptnt train as `pretrained`, or set '
                     "model.backbone.init_cfg=dict(type='Pretrained', checkpoint=...)"
                 )
             return 'Use a checkpoint of this model'

@@ -9,7 +9,7 @@ import torch
 from ptnt_mm.check import inspection
 from ptnt_mm.check.inspection import check_before_training
 from ptnt_mm.check.trial.failed_steps import NOT_COMPLETED
-from ptnt_mm.cli.check import main
+from ptnt_mm.cli.main import run as run_command
 from ptnt_mm.models import PyramidTNT
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import error, note, ok, summary, warning
@@ -23,7 +23,7 @@ def _status(demo: Demo, *args: object) -> int:
     """Run the check from a command line; return its exit status."""
     options = [f'{key}={value}' for key, value in demo.settings().items()]
     args = (demo.name, *args, '--cfg-options', *options)
-    return main([str(arg) for arg in args])
+    return run_command('check', [str(arg) for arg in args])
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_a_setting_that_nothing_reads(demo: Demo, capsys):
 @pytest.mark.parametrize('number', ['0', '-1', 'two'])
 def test_a_number_of_gpus_that_is_none(number: str, capsys):
     with pytest.raises(SystemExit, match='2'):
-        main(['config.py', '--gpus', number])
+        run_command('check', ['config.py', '--gpus', number])
     assert f"'{number}' is not an integer above 0" in capsys.readouterr().err
 
 

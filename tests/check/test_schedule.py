@@ -26,7 +26,7 @@ def test_a_schedule_without_a_batch_is_not_confirmed(scale: dict):
     ('gpus', 'enable', 'severity', 'words'),
     [
         (8, False, Severity.OK, '0.0001, the one for this batch'),
-        (1, False, Severity.WARNING, 'for batch 16; --auto-scale-lr would make it 1.25e-05'),
+        (1, False, Severity.WARNING, 'for batch 16; `auto_scale_lr=True` would make it 1.25e-05'),
         (1, True, Severity.OK, 'for batch 16, scaled to 1.25e-05'),
     ],
 )

@@ -1,48 +1,45 @@
 """Shared parts of the command lines."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from mmengine.config import Config
 
-from ptnt_mm.cli import check, configs, infer, test, train
-from ptnt_mm.cli.arguments import Parser
+from ptnt_mm.cli.main import run
+from ptnt_mm.cli.start import Parser
 from ptnt_mm.engine import train as training
 
-Main = Callable[[list[str]], int]
 
-
-def refused(main: Main, capsys, *words: str) -> str:
+def refused(command: str, capsys, *words: str) -> str:
     """The last line of the error for a command line that cannot be parsed."""
     with pytest.raises(SystemExit) as caught:
-        main(words)
+        run(command, words)
     assert caught.value.code == 2
     return capsys.readouterr().err.splitlines()[-1]
 
 
 @pytest.mark.parametrize(
-    ('main', 'flag', 'near'),
+    ('command', 'flag', 'near'),
     [
-        (train.main, '--pretraned', '--pretrained'),
-        (train.main, '--resum', '--resume'),
-        (train.main, '--workdir=x', '--work-dir'),
-        (train.main, '--cfg-option', '--cfg-options'),
-        (test.main, '--show_dir', '--show-dir'),
-        (infer.main, '--score_thr=0.5', '--score-thr'),
-        (check.main, '--quik', '--quick'),
+        ('train', '--pretraned', '--pretrained'),
+        ('train', '--resum', '--resume'),
+        ('train', '--workdir=x', '--work-dir'),
+        ('train', '--cfg-option', '--cfg-options'),
+        ('test', '--show_dir', '--show-dir'),
+        ('infer', '--score_thr=0.5', '--score-thr'),
+        ('check', '--quik', '--quick'),
     ],
 )
-def test_a_misspelt_flag_names_the_nearest(capsys, main: Main, flag: str, near: str):
+def test_a_misspelt_flag_names_the_nearest(capsys, command: str, flag: str, near: str):
     """Even if it causes another error first, such as a missing config."""
     for words in ((flag,), ('config.py', flag, 'x')):
-        said = refused(main, capsys, *words)
+        said = refused(command, capsys, *words)
         assert f"unknown flag '{flag.partition('=')[0]}': did you mean '{near}'?" in said
 
 
 def test_flags_of_a_commands_parts(capsys):
     with pytest.raises(SystemExit):
-        configs.main(['copy', 'retinanet_ptnt_s_1x', 'folder', '--overwrit'])
+        run('configs', ['copy', 'retinanet_ptnt_s_1x', 'folder', '--overwrit'])
     said = capsys.readouterr().err
     assert "unknown flag '--overwrit'" in said and '-h,' not in said.partition('error:')[2]
 
@@ -61,13 +58,13 @@ def test_what_comes_after_two_dashes_is_no_flag():
         ('--device', 'CUDA_VISIBLE_DEVICES=-1 the CPU'),
     ],
 )
-@pytest.mark.parametrize('main', [train.main, test.main])
-def test_flags_of_other_tools_say_what_to_do_here(capsys, main: Main, flag: str, advice: str):
+@pytest.mark.parametrize('command', ['train', 'test'])
+def test_flags_of_other_tools_say_what_to_do_here(capsys, command: str, flag: str, advice: str):
     for words in (('config.py', flag, '2'), ('config.py', f'{flag}=2'), (flag,)):
-        said = refused(main, capsys, *words)
+        said = refused(command, capsys, *words)
         assert f'{flag}: ' in said and advice in said
     with pytest.raises(SystemExit, match='0'):
-        main(['--help'])
+        run(command, ['--help'])
     assert flag not in capsys.readouterr().out
 
 
@@ -83,7 +80,7 @@ def test_flags_of_training_become_arguments(monkeypatch, tmp_path: Path):
     file.write_text('')
     flags = ('--auto-scale-lr', '--deterministic', '--load-from', 'whole.pth', '--resume')
     words = (*flags, '--seed=7', '--work-dir=run', '--pretrained=backbone.pth')
-    assert train.main([str(file), *words, '--cfg-options', 'sync_bn=mmcv']) == 130
+    assert run('train', [str(file), *words, '--cfg-options', 'sync_bn=mmcv']) == 130
     config, command = given.pop('config'), given.pop('command')
     assert config.sync_bn == 'mmcv' and command
     assert given == dict(

@@ -1,21 +1,18 @@
 """The command ``ptnt``: dispatch and completion."""
 
-import importlib
 import subprocess
 import sys
-from collections.abc import Iterable
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from repository import ROOT
 
-from ptnt_mm.cli import commands, export, train
-from ptnt_mm.cli.commands import COMMANDS, command_line
-from ptnt_mm.cli.configs import GROUPS
+from ptnt_mm.cli import commands, completion
+from ptnt_mm.cli.config_groups import GROUPS
+from ptnt_mm.cli.main import main
+from ptnt_mm.cli.start import command_line
 from ptnt_mm.engine import train as training
-from ptnt_mm.engine.training_modes import LOG_BACKENDS
-from ptnt_mm.export.formats import FORMATS
+from ptnt_mm.options import COMMANDS
 
 TOOLS = ROOT / 'tools'
 
@@ -26,7 +23,7 @@ def ptnt(monkeypatch):
 
     def run(*words: str) -> int:
         monkeypatch.setattr(sys, 'argv', ['/somewhere/ptnt', *words])
-        return commands.main()
+        return main()
 
     return run
 
@@ -42,35 +39,21 @@ def help_of(tool: str, *words: str) -> str:
 
 def test_the_help_lists_all_commands_and_does_not_wait_for_torch():
     said = help_of('ptnt')
-    for name, _, about in COMMANDS:
-        assert f' {name} {about}' in said
+    for name, command in COMMANDS.items():
+        assert f' {name} {command.title}' in said
 
 
-@pytest.mark.parametrize('name', [name for name, *_ in COMMANDS])
+@pytest.mark.parametrize('name', COMMANDS)
 def test_help_of_a_command_does_not_wait_for_torch(name: str):
     assert help_of('ptnt', name).startswith(f'usage: ptnt {name} ')
 
 
 @pytest.mark.parametrize('tool', sorted(path.name for path in TOOLS.glob('*.py')))
 def test_help_of_a_script_does_not_wait_for_torch(tool: str):
-    if tool != 'light_start.py':
-        assert help_of(tool).startswith(f'usage: {tool} ')
+    assert help_of(tool).startswith(f'usage: {tool} ')
 
 
-@pytest.mark.parametrize(
-    ('command', 'flag', 'expected'),
-    [
-        (train, '--log', LOG_BACKENDS),
-        (export, '--format', FORMATS),
-    ],
-)
-def test_choices_are_those_that_there_are(command: ModuleType, flag: str, expected: Iterable[str]):
-    """They are listed twice, because the table itself needs torch."""
-    action = command.new_parser()._option_string_actions[flag]
-    assert list(action.choices) == list(expected)
-
-
-@pytest.mark.parametrize('name', [name for name, *_ in COMMANDS])
+@pytest.mark.parametrize('name', COMMANDS)
 def test_each_command_has_an_example(ptnt, capsys, name: str):
     with pytest.raises(SystemExit, match='0'):
         ptnt(name, '--help')
@@ -130,7 +113,7 @@ def test_a_library_that_is_missing_is_one_line(ptnt, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, 'ptnt_mm.engine.train', None)
     with pytest.raises(SystemExit, match='import of ptnt_mm.engine.train .*ptnt doctor shows'):
         ptnt('train', 'config.py')
-    monkeypatch.setitem(sys.modules, 'ptnt_mm.cli.train', None)
+    monkeypatch.setitem(sys.modules, 'ptnt_mm.cli.start', None)
     with pytest.raises(SystemExit, match='Install what this command needs'):
         ptnt('train', 'config.py')
 
@@ -143,9 +126,8 @@ def test_only_commands_that_run_hooks_end_as_python_does(command: str, printed: 
     """Their objects may write their last lines when they are deleted."""
     script = f"""
 import atexit, sys
-from importlib.util import find_spec, module_from_spec
-sys.modules['ptnt_mm'] = module_from_spec(find_spec('ptnt_mm'))
-from ptnt_mm.cli.commands import leave
+PTNT_MM_REGISTERS_LATER = True
+from ptnt_mm.cli.main import leave
 
 class Log:
     def __del__(self):
@@ -162,10 +144,10 @@ leave(3)
 
 def test_a_command_can_be_repeated(ptnt, monkeypatch):
     """The first words of the command line depend on how it was started."""
-    said = []
-    monkeypatch.setattr(train, 'main', lambda words: said.extend((words, command_line())) or 0)
+    seen = []
+    monkeypatch.setattr(commands, 'train', lambda args: seen.extend((args.config, command_line())))
     assert ptnt('train', 'my config.py', '--resume') == 0
-    assert said == [['my config.py', '--resume'], ('ptnt', 'train', 'my config.py', '--resume')]
+    assert seen == ['my config.py', ('ptnt', 'train', 'my config.py', '--resume')]
     monkeypatch.setattr(sys, 'argv', ['tools/train.py', 'config.py'])
     assert command_line() == (Path(sys.executable).name, 'tools/train.py', 'config.py')
 
@@ -195,12 +177,7 @@ def test_only_the_value_of_resume_is_dropped(tmp_path: Path):
 # ---- Completion
 
 
-@pytest.fixture(scope='module')
-def completion():
-    return importlib.import_module('ptnt_mm.cli.completion').completion
-
-
-def test_bash_completes_commands_flags_choices_configs_and_files(completion, tmp_path: Path):
+def test_bash_completes_commands_flags_choices_configs_and_files(tmp_path: Path):
     (tmp_path / 'epoch_1.pth').touch()
     (tmp_path / 'retinanet_of_mine.py').touch()
     expected = {
@@ -219,7 +196,7 @@ def test_bash_completes_commands_flags_choices_configs_and_files(completion, tmp
     # The last word of each is completed: an empty one after a space.
     lines = '\n'.join(f"offer {line}''" for line in expected)
     script = f"""
-{completion('bash')}
+{completion.completion('bash')}
 offer() {{ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _shtab_ptnt; echo "${{COMPREPLY[*]}}"; }}
 {lines}
 """
@@ -228,7 +205,7 @@ offer() {{ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _shtab_ptnt; echo "${{COMP
 
 
 @pytest.mark.parametrize('shell', ['zsh', 'fish'])
-def test_other_shells_get_commands_flags_and_configs(completion, shell: str):
-    script = completion(shell)
+def test_other_shells_get_commands_flags_and_configs(shell: str):
+    script = completion.completion(shell)
     for word in ('mmcv-ops', 'auto-scale-lr', 'inspect', 'demo_retinanet_ptnt_ti'):
         assert word in script

@@ -7,8 +7,8 @@ from unittest.mock import MagicMock
 import numpy as np
 import pytest
 
-from ptnt_mm.cli import test as evaluation
 from ptnt_mm.cli.json_output import json_output, to_json
+from ptnt_mm.cli.main import run
 from ptnt_mm.engine import runner
 from ptnt_mm.engine import test as testing
 from ptnt_mm.utils.errors import UserError
@@ -51,7 +51,7 @@ def test_without_a_file_nothing_is_written(capsys):
 def test_a_file_that_is_there_stays_and_no_work_is_done(tmp_path: Path):
     file = tmp_path / 'figures.json'
     file.write_text('mine')
-    with pytest.raises(UserError, match='pass --overwrite'), json_output(file, False):
+    with pytest.raises(UserError, match='pass `overwrite=True`'), json_output(file, False):
         pytest.fail('too late')
     assert file.read_text() == 'mine'
 
@@ -65,7 +65,7 @@ def test_metrics_of_a_test(tmp_path: Path, capsys, monkeypatch):
     monkeypatch.setattr(runner, 'log_file', lambda: Path('run.log'))
     config, file = tmp_path / 'mine.py', tmp_path / 'metrics.json'
     config.touch()
-    assert evaluation.main([str(config), 'epoch_1.pth', '--json', str(file)]) == 0
+    assert run('test', [str(config), 'epoch_1.pth', '--json', str(file)]) == 0
     assert json.loads(file.read_text()) == {'coco/bbox_mAP': 0.46512345, 'mIoU': None}
     said = capsys.readouterr().out
     assert 'AP    0.465\n' in said and 'mIoU  –\n' in said

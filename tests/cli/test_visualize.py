@@ -9,7 +9,7 @@ import torch
 from inference.samples import photograph
 from PIL import Image
 
-from ptnt_mm.cli import visualize
+from ptnt_mm.cli.main import run as run_command
 from ptnt_mm.models import PyramidTNT
 from ptnt_mm.visualize import visualize as visualizing
 from ptnt_mm.visualize.sections import SECTIONS
@@ -30,7 +30,7 @@ def place(tmp_path: Path, monkeypatch, micro_arch) -> Path:
 
 
 def run(*words: str) -> int:
-    return visualize.main([*words, '--device', 'cpu'])
+    return run_command('visualize', [*words, '--device', 'cpu'])
 
 
 def refusal(capsys, *words: str) -> str:

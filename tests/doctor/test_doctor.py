@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from ptnt_mm.cli import doctor
+from ptnt_mm.cli.main import run
 from ptnt_mm.doctor import diagnosis, probes
 from ptnt_mm.doctor.diagnosis import BROKEN, OK, OPTIONAL, Row
 from ptnt_mm.mmcv_ops import place
@@ -49,14 +49,14 @@ def row_of(what: str) -> Row:
 
 
 def test_everything_fine(here, errors, capsys):
-    assert doctor.main([]) == 0
+    assert run('doctor', []) == 0
     assert {row.verdict for row in diagnosis.examine()[0]} == {OK}
     assert 'to fix it' not in capsys.readouterr().out
 
 
 def test_the_table_as_json(here, errors, capsys):
     here['torch'] = '2.5.1'
-    assert doctor.main(['--json', '-']) == 1
+    assert run('doctor', ['--json', '-']) == 1
     printed = capsys.readouterr()
     rows = {row['what']: row for row in json.loads(printed.out)}
     assert rows['torch']['verdict'] == BROKEN and rows['torch']['fix'] in printed.err
@@ -74,7 +74,7 @@ def test_the_table_as_json(here, errors, capsys):
 )
 def test_versions_out_of_range(here, errors, capsys, name, what, version):
     here[name] = version
-    assert doctor.main([]) == 1
+    assert run('doctor', []) == 1
     row = row_of(what)
     assert row.verdict == BROKEN
     assert version in row.problem and VERSIONS[name][0] in row.problem
@@ -89,7 +89,7 @@ def test_an_old_python(here, errors, monkeypatch):
 @pytest.mark.parametrize('name', ['CUDA', 'OpenCV', 'mmengine', *HOST_PACKAGES, 'ptnt_mm'])
 def test_an_error_is_a_row(here, errors, capsys, name):
     errors[name] = 'ImportError: libGL.so.1: cannot open shared object file'
-    assert doctor.main([]) == 1
+    assert run('doctor', []) == 1
     output = capsys.readouterr().out
     assert 'libGL.so.1' in output
     assert output.count('to fix it') == 1
@@ -106,7 +106,7 @@ def test_torch_is_blamed_for_what_needs_it(here, errors):
 def test_hosts_and_what_they_need_are_optional(here, errors, capsys):
     for name in (*HOST_PACKAGES, 'mmcv-lite', 'setuptools'):
         del here[name]
-    assert doctor.main([]) == 0
+    assert run('doctor', []) == 0
     optional = [row.what for row in diagnosis.examine()[0] if row.verdict == OPTIONAL]
     assert optional == ['setuptools', 'mmcv', *HOST_PACKAGES]
     assert "'mmdet>=3.3,<3.4'" in row_of('mmdet').fix

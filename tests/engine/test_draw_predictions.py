@@ -82,5 +82,5 @@ def test_what_is_missing_or_does_not_fit(hook: DrawPredictionsHook, tmp_path: Pa
         (sample_of(tmp_path / 'none.png', pred_sem_seg=1), r'none\.png cannot be read: .*No such'),
         (sample_of(large, pred_sem_seg=1), r'large\.png has \(9, 9\) pixels .* map \(6, 8\)'),
     ):
-        with pytest.raises(UserError, match=f'--show-dir.*{message}'):
+        with pytest.raises(UserError, match=f'`show_dir`.*{message}'):
             hook.after_test_iter(None, 0, outputs=[sample])

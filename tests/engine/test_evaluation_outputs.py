@@ -39,7 +39,7 @@ def test_a_dump_comes_after_the_other_evaluators(scope: str | None, kind: str):
 
 
 def test_other_endings_are_refused():
-    with pytest.raises(UserError, match=r'--out maps: .* must end in \.pkl'):
+    with pytest.raises(UserError, match=r'`out=maps`: .* must end in \.pkl'):
         add_dump(config_of('mmseg'), Path('maps'))
 
 
@@ -89,7 +89,7 @@ def test_pictures_of_detectors_grow_with_the_image(visualizer: dict, is_ours: bo
 def test_what_the_hosts_hook_needs(missing: str, message: str):
     config = config_of('mmdet')
     config[missing] = None
-    with pytest.raises(UserError, match=f'--show-dir needs {message}'):
+    with pytest.raises(UserError, match=f'`show_dir` needs {message}'):
         add_drawing(config, Path('/shown'))
 
 
@@ -161,7 +161,7 @@ def test_pictures_need_a_folder(tmp_path: Path, scope: str):
     file = tmp_path / 'notes.txt'
     file.touch()
     for folder in (file, file / 'below'):
-        with pytest.raises(UserError, match=r'--show-dir .*: .*/notes\.txt is a file, not a fold'):
+        with pytest.raises(UserError, match=r'`show_dir=.*`: .*/notes\.txt is a file, not a fold'):
             add_drawing(config_of(scope), folder)
 
 

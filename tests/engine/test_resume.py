@@ -141,7 +141,7 @@ def test_another_optimizer(tmp_path: Path, run: Path):
         config = by_epochs(tmp_path)
         config.optim_wrapper.optimizer = dict(type=kind, lr=0.1)
         expected = (
-            rf'--resume .*epoch_2.pth: .*not written by {kind}: it has exp_avg, .*--load-from'
+            rf'`resume=.*epoch_2.pth`: .*not written by {kind}: it has exp_avg, .*`load_from`'
         )
         with pytest.raises(UserError, match=expected):
             rows(config, run / 'epoch_2.pth')
@@ -188,7 +188,7 @@ STATE = ('optimizer', 'state')
     ],
 )
 def test_forged_entries_are_refused(tmp_path: Path, run: Path, path, value):
-    with pytest.raises(UserError, match=r'^--resume .*forged.pth: its |: it contains no') as caught:
+    with pytest.raises(UserError, match=r'^`resume=.*forged.pth`: its |: it contains no') as caught:
         rows(by_epochs(tmp_path), forged(tmp_path, run, *path, value=value))
     assert '\n' not in str(caught.value) and len(str(caught.value)) < 500
 

@@ -113,7 +113,7 @@ def test_published_weights_have_names():
 )
 def test_a_frozen_stem_does_not_start_from_random_numbers(frozen: dict):
     check_start(_config())
-    with pytest.raises(UserError, match='frozen but starts from random init.*--pretrained'):
+    with pytest.raises(UserError, match='frozen but starts from random init.*`pretrained=PATH`'):
         check_start(_config(**frozen))
 
 
@@ -184,7 +184,7 @@ def test_resuming_without_a_checkpoint_keeps_the_starting_weights(tmp_path: Path
 def test_the_best_checkpoint_has_no_optimizer_to_go_on_with(tmp_path: Path):
     file = tmp_path / 'best_coco_bbox_mAP_epoch_3.pth'
     torch.save(dict(meta=dict(epoch=3), state_dict=dict(a=torch.ones(1))), file)
-    with pytest.raises(UserError, match='contains weights only; start from them with --load-from'):
+    with pytest.raises(UserError, match='contains weights only; start from them with `load_from`'):
         choose_start(_config(), tmp_path, resume=str(file))
 
 
@@ -207,7 +207,7 @@ def test_another_seed_cannot_be_asked_for(tmp_path: Path, seed: int | None):
     config = _config()
     file = _checkpoint(tmp_path, dict(cfg='', seed=7))
     if seed == 8:
-        with pytest.raises(UserError, match='--seed 8: the run .* has seed 7: omit --seed'):
+        with pytest.raises(UserError, match='`seed=8`: the run .* has seed 7: omit `seed`'):
             choose_start(config, tmp_path, resume=file, seed=seed)
     else:
         choose_start(config, tmp_path, resume=file, seed=seed)
@@ -233,7 +233,7 @@ def test_changed_settings_are_named(tmp_path: Path):
 def test_weights_of_a_backbone_alone_are_for_pretrained(tmp_path: Path):
     file = tmp_path / 'backbone.pth'
     torch.save({'outer_pos': torch.ones(1), 'stages.0.weight': torch.ones(1)}, file)
-    with pytest.raises(UserError, match='backbone.pth: contains weights only.*--pretrained'):
+    with pytest.raises(UserError, match='backbone.pth: contains weights only.*`pretrained`'):
         choose_start(_config(), tmp_path, resume=str(file))
 
 
@@ -266,7 +266,7 @@ def test_pretrained_weights_that_would_not_be_used(tmp_path: Path):
     config = _config()
     config.load_from = 'whole.pth'
     with pytest.raises(
-        UserError, match='--pretrained some.pth: the whole model starts from .*--load-from'
+        UserError, match='`pretrained=some.pth`: the whole model starts from .*`load_from`'
     ):
         choose_start(config, tmp_path, pretrained='some.pth')
 

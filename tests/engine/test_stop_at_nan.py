@@ -70,7 +70,7 @@ def test_a_bad_loss_stops_at_once_and_names_the_images(tmp_path: Path, monkeypat
         train(toy_config(tmp_path))
     message = str(caught.value)
     assert f'epoch 2, iteration 5: loss is {bad}' in message
-    assert all(name in message for name in calls[4]) and '--resume' in message
+    assert all(name in message for name in calls[4]) and '`resume=auto`' in message
     assert len(calls) == 5
     (checkpoint,) = tmp_path.glob('*.pth')
     weights = torch.load(checkpoint, weights_only=False)['state_dict']

@@ -7,7 +7,7 @@ import torch
 from mmengine.config import Config
 
 from ptnt_mm import api
-from ptnt_mm.cli import train
+from ptnt_mm.cli.main import run
 from ptnt_mm.engine import training_modes
 from ptnt_mm.engine.training_modes import LOG_BACKENDS, log_to_package
 from ptnt_mm.utils.errors import UserError
@@ -46,7 +46,7 @@ def test_a_missing_package_is_one_line(monkeypatch, tmp_path: Path, capsys):
     monkeypatch.setattr(training_modes, 'find_spec', lambda name: None)
     file = tmp_path / 'mine.py'
     file.write_text('model = train_dataloader = train_cfg = optim_wrapper = dict(a=1)\n')
-    assert train.main([str(file), '--log', 'wandb']) == 1
+    assert run('train', [str(file), '--log', 'wandb']) == 1
     said = 'error: --log wandb: wandb is not installed: pip install wandb\n'
     assert capsys.readouterr().err == said
 
@@ -88,8 +88,8 @@ def test_an_unknown_package_is_named():
 @pytest.mark.parametrize(
     ('mode', 'words'),
     [
-        (dict(amp=True), '--amp needs an accelerator'),
-        (dict(sync_bn=True), '--sync-bn needs an accelerator'),
+        (dict(amp=True), '`amp=True` needs an accelerator'),
+        (dict(sync_bn=True), '`sync_bn=True` needs an accelerator'),
         (dict(auto_scale_lr=True), 'base_batch_size'),
         (dict(log='wandbb'), "'wandbb'"),
     ],

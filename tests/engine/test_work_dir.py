@@ -54,7 +54,7 @@ def test_a_folder_with_checkpoints_is_not_trained_over(tmp_path: Path):
     require_fresh(tmp_path)
     require_fresh(tmp_path / 'absent')
     _run(tmp_path, 'epoch_2.pth')
-    with pytest.raises(UserError, match=r'epoch_2\.pth.*--resume.*--overwrite.*--work-dir'):
+    with pytest.raises(UserError, match=r'epoch_2\.pth.*`resume=auto`.*`overwrite=.*`work_dir`'):
         require_fresh(tmp_path)
 
 
@@ -127,7 +127,7 @@ def test_checkpoints_that_are_all_damaged_are_not_silently_started_over(tmp_path
     assert read_latest_checkpoint(tmp_path) == (None, None)
     for number in (1, 2):
         (tmp_path / f'epoch_{number}.pth').write_bytes(b'cut off')
-    with pytest.raises(UserError, match='none of its checkpoints.*--overwrite'):
+    with pytest.raises(UserError, match='none of its checkpoints.*`overwrite=True`'):
         read_latest_checkpoint(tmp_path)
 
 
@@ -191,7 +191,7 @@ def test_what_a_run_starts_from_is_not_removed(tmp_path: Path):
 
 def test_a_work_dir_that_cannot_be_made(tmp_path: Path):
     (tmp_path / 'file').touch()
-    with pytest.raises(UserError, match='is a file.*another --work-dir'):
+    with pytest.raises(UserError, match='is a file.*another `work_dir`'):
         create_work_dir(Config(), tmp_path / 'file')
     with pytest.raises(UserError, match='cannot be written to'):
         create_work_dir(Config(), tmp_path / 'file' / 'below')
@@ -205,7 +205,7 @@ def test_a_work_dir_without_room(tmp_path: Path, monkeypatch, number: int):
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(os, 'fsync', full)
-    with pytest.raises(UserError, match=f'{os.strerror(number)}.*make room.*another --work-dir'):
+    with pytest.raises(UserError, match=f'{os.strerror(number)}.*make room.*another `work_dir`'):
         create_work_dir(Config(), tmp_path)
     assert not list(tmp_path.iterdir())
 

@@ -194,7 +194,7 @@ def test_a_file_that_refuses_a_size_gets_advice_unless_its_size_is_fixed(canvas:
     images = [np.zeros((96, 128, 3), np.uint8)]
     with pytest.raises(UserError, match='96x128 pixels') as refusal:
         check_results(refuse, Mock(), images, (96, 128), canvas, tolerance=1e-3)
-    assert ('--size 96 128' in str(refusal.value)) == (canvas is None)
+    assert ('size=(96, 128)' in str(refusal.value)) == (canvas is None)
 
 
 @pytest.mark.parametrize('full', [(800, 1344), (64, 64), (48, 96), (24, 40)])

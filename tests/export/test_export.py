@@ -16,8 +16,7 @@ from PIL import Image
 from repository import ROOT
 
 import ptnt_mm
-from ptnt_mm.cli.export import main
-from ptnt_mm.cli.infer import main as infer
+from ptnt_mm.cli.main import run
 from ptnt_mm.deploy import Deployed
 from ptnt_mm.deploy.export_info import read_export_info
 from ptnt_mm.deploy.pixels import prepared
@@ -60,7 +59,7 @@ def folder(config: Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
         Image.fromarray(photograph(*size)).save(folder / 'photos' / f'{number}.png')
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        assert main([*COMMAND, '--out', 'x.onnx']) == 0
+        assert run('export', [*COMMAND, '--out', 'x.onnx']) == 0
     return folder
 
 
@@ -127,7 +126,7 @@ def test_the_command_writes_what_its_flags_say(
     monkeypatch.chdir(folder)
     whole = Path('x.onnx')
     take_the_exported_graph(monkeypatch)
-    assert main([*COMMAND, *words.split()]) == 0
+    assert run('export', [*COMMAND, *words.split()]) == 0
     about = read_export_info(out)
     assert about.precision == precision
     assert out.read_bytes().count(stored) > 20
@@ -209,7 +208,7 @@ def test_metrics_are_printed_before_and_after_quantising(
         *('test_evaluator.ann_file=truth.json', 'test_evaluator.metric=bbox'),
     )
     words = '--out evaluated.onnx --int8 --calibrate photos --evaluate --cfg-options'
-    assert main([*COMMAND, *words.split(), *settings]) == 0
+    assert run('export', [*COMMAND, *words.split(), *settings]) == 0
     before, after = capsys.readouterr().out.split('Quantised to 8 bits')
     plain, quantised = (
         [float(value) for value in re.findall(r'^AP +(\S+)$', said, re.MULTILINE)]
@@ -224,17 +223,17 @@ def test_features_are_not_evaluated(folder: Path, config: Config, monkeypatch):
     monkeypatch.setattr(exporting, 'check_data_files', lambda config, splits: None)
     config = Config(config.to_dict())
     config.model.test_cfg.rcnn.nms.type = 'soft_nms'
-    with pytest.raises(UserError, match='--evaluate needs boxes or a map'):
+    with pytest.raises(UserError, match='`evaluate=True` needs boxes or a map'):
         export(config, 'x.pth', Path('y.onnx'), evaluate=True)
 
 
 def test_infer_takes_the_file(folder: Path, capsys: pytest.CaptureFixture):
     words = [str(folder / 'photos'), str(folder / 'x.onnx'), '--out', str(folder / 'out')]
-    assert infer([*words, '--score-thr', '0.01']) == 0
+    assert run('infer', [*words, '--score-thr', '0.01']) == 0
     found = json.loads((folder / 'out' / 'predictions.json').read_text())
     assert len(found['images']) == 2 and found['classes'] == list(CLASSES)
     assert found['images'][0]['detections'][0]['mask']['size'] == [192, 256]
-    assert infer([*words, '--device', 'cpu']) == 1
+    assert run('infer', [*words, '--device', 'cpu']) == 1
     assert 'an exported file' in capsys.readouterr().err
 
 
@@ -264,8 +263,8 @@ def test_a_file_of_other_weights_is_noticed(
         ('x.onnx --format openvino', 'expected a name'),
         ('x.onnx', 'x.onnx exists'),
         ('x.xml', 'x.bin exists'),
-        ('y.pt2 --half', '--half and --int8 are for ONNX'),
-        ('y.pt2 --int8 --calibrate photos', '--half and --int8 are for ONNX'),
+        ('y.pt2 --half', '--half and --calibrate are for ONNX'),
+        ('y.pt2 --int8 --calibrate photos', '--half and --calibrate are for ONNX'),
         ('y.pt2 --evaluate', '--evaluate runs .onnx and .xml files'),
         ('y.onnx --half --int8 --calibrate photos', 'cannot be combined'),
         ('y.onnx --int8', '--int8 and --calibrate FOLDER belong together'),
@@ -280,7 +279,7 @@ def test_what_cannot_work_is_said_before_the_work(
     monkeypatch.chdir(folder)
     (folder / 'empty').mkdir(exist_ok=True)
     (folder / 'x.bin').touch()
-    assert main([*COMMAND, '--out', *words.split()]) == 1
+    assert run('export', [*COMMAND, '--out', *words.split()]) == 1
     assert message in capsys.readouterr().err
     assert not list(folder.glob('y.*'))
 
@@ -297,7 +296,7 @@ def test_a_command_line_with_too_little_or_too_much(
     capsys: pytest.CaptureFixture, words: str, message: str
 ):
     with pytest.raises(SystemExit, match='2'):
-        main(['x.py', 'x.pth', '--out', 'x.onnx', *words.split()])
+        run('export', ['x.py', 'x.pth', '--out', 'x.onnx', *words.split()])
     assert message in capsys.readouterr().err
 
 

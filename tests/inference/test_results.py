@@ -42,7 +42,7 @@ def test_results_are_replaced_only_when_asked(tmp_path: Path):
     (tmp_path / 'drawn').mkdir()
     (tmp_path / 'drawn' / 'old.png').touch()
     (tmp_path / 'mine.txt').touch()
-    with pytest.raises(UserError, match='results of an earlier run: .* pass --overwrite'):
+    with pytest.raises(UserError, match='results of an earlier run: .* pass `overwrite=True`'):
         Results(tmp_path, overwrite=False)
     results = Results(tmp_path, overwrite=True)
     assert results.file.exists()

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ptnt_mm.cli import infer as infer_command
+from ptnt_mm.cli.main import run as run_command
 from ptnt_mm.data.image_files import read_image
 from ptnt_mm.inference import infer as inferring
 from ptnt_mm.inference.loading import LoadedImage, PixelLoader
@@ -62,7 +62,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def infer(source: object, *flags: object) -> int:
-    return infer_command.main([str(source), 'x.py', 'x.pth', *map(str, flags)])
+    return run_command('infer', [str(source), 'x.py', 'x.pth', *map(str, flags)])
 
 
 def predictions(folder: Path) -> dict:

@@ -204,7 +204,7 @@ def test_an_exported_model_without_names_has_colours():
 
 
 def test_scores_are_refused(narrow: Narrow, checkpoint: Path):
-    with pytest.raises(UserError, match=r'--score-thr 0\.5: .* has no scores: omit it'):
+    with pytest.raises(UserError, match=r'`score_thr=0\.5`: .* has no scores: omit it'):
         load_predictor(narrow(), str(checkpoint), 'cpu', score_thr=0.5)
 
 

@@ -95,5 +95,5 @@ def test_a_window(key: int, goes_on: bool, monkeypatch: pytest.MonkeyPatch):
 def test_window_without_a_screen_is_refused(monkeypatch: pytest.MonkeyPatch):
     for name in ('DISPLAY', 'WAYLAND_DISPLAY'):
         monkeypatch.delenv(name, raising=False)
-    with pytest.raises(UserError, match='--show needs a screen'):
+    with pytest.raises(UserError, match='`show=True` needs a screen'):
         Window('x')

@@ -14,7 +14,7 @@ import pytest
 from mmcv import ops
 from repository import ROOT
 
-from ptnt_mm.cli.mmcv_ops import main
+from ptnt_mm.cli.main import run
 from ptnt_mm.mmcv_ops import place
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.versions import provider
@@ -38,12 +38,12 @@ def mmcv_folder(tmp_path, monkeypatch) -> Path:
 def test_install_and_remove(mmcv_folder):
     written = mmcv_folder / '_ext.py'
     assert place.source().kind == place.OFFERED
-    assert main(['install']) == 0
+    assert run('mmcv-ops', ['install']) == 0
     assert written.read_bytes() == place.EXTENSION.read_bytes()
-    assert main(['install']) == 0  # again, as an update does
+    assert run('mmcv-ops', ['install']) == 0  # again, as an update does
     assert [file.name for file in mmcv_folder.glob('*_ext*')] == ['_ext.py']
     assert place.source() == place.Source(place.INSTALLED, written)
-    assert main(['remove']) == 0
+    assert run('mmcv-ops', ['remove']) == 0
     assert not written.exists()
     assert 'Nothing to do' in place.remove()
 
@@ -51,7 +51,7 @@ def test_install_and_remove(mmcv_folder):
 def outcomes(capsys) -> list[str]:
     """The status of any program, then of those that import ptnt_mm."""
     capsys.readouterr()
-    assert main(['status']) == 0
+    assert run('mmcv-ops', ['status']) == 0
     lines = capsys.readouterr().out.splitlines()
     return [line.split('  ', 1)[1].strip() for line in lines if line.startswith('import')]
 
@@ -108,7 +108,7 @@ def test_file_of_another_package_is_kept(mmcv_folder, action):
 
 def test_missing_packages_and_other_versions_are_reported(mmcv_folder, monkeypatch, capsys):
     (mmcv_folder / 'version.py').write_text("__version__ = '2.2.0'\n")
-    assert main(['install']) == 1
+    assert run('mmcv-ops', ['install']) == 1
     assert 'mmcv 2.2.0 is not >=2.1,<2.2' in capsys.readouterr().err
     monkeypatch.setattr(place, 'find_spec', lambda name: None)
     with pytest.raises(UserError, match=f"pip install '{provider('mmcv-lite')}"):

@@ -10,7 +10,7 @@ from mmengine.config import Config
 from PIL import Image
 
 from ptnt_mm.check.inspection import check
-from ptnt_mm.cli import new
+from ptnt_mm.cli.main import run
 from ptnt_mm.config.read import read_config
 from ptnt_mm.engine.run_checkpoints import checkpoint_to_use
 from ptnt_mm.engine.work_dir import work_dir_of
@@ -181,14 +181,14 @@ def test_options_that_cannot_be_met(tmp_path: Path, options: dict, words: str):
 def test_numbers_are_integers_from_a_least_value(
     tmp_path: Path, name: str, value: object, least: int
 ):
-    with pytest.raises(UserError, match=f'--{name} {value!r}: expected an integer from {least}$'):
+    with pytest.raises(UserError, match=f'`{name}={value!r}`: expected an integer from {least}$'):
         create_project(made.darknet(tmp_path / 'data'), tmp_path / 'project', **{name: value})
     assert sorted(path.name for path in tmp_path.iterdir()) == ['data']
 
 
 def test_the_command_refuses_the_same_numbers(tmp_path: Path, capsys):
     data = made.darknet(tmp_path / 'data')
-    assert new.main([str(data), str(tmp_path / 'project'), '--size', '10']) == 1
+    assert run('new', [str(data), str(tmp_path / 'project'), '--size', '10']) == 1
     assert capsys.readouterr().err == 'error: --size 10: expected an integer from 32\n'
 
 
@@ -216,18 +216,18 @@ def test_a_failure_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_the_command_shows_what_it_found_and_what_comes_next(untried, tmp_path: Path, capsys):
     data, project = made.darknet(tmp_path / 'data'), tmp_path / 'project'
-    assert new.main([str(data), str(project), '--epochs', '3', '--size', '320']) == 0
+    assert run('new', [str(data), str(project), '--epochs', '3', '--size', '320']) == 0
     shown = capsys.readouterr().out
     assert 'YOLO' in shown and '  training: 3 epochs (as asked), 2 images per step' in shown
     assert f'ptnt train {project}' in shown and 'nothing found' in shown
-    assert new.main([str(data), str(project)]) == 1
+    assert run('new', [str(data), str(project)]) == 1
 
 
 def test_errors_come_before_training(untried, tmp_path: Path, capsys, monkeypatch):
     found = [error('train', '1 of 4 images not readable: a.png')]
     monkeypatch.setattr('ptnt_mm.check.inspection.check', lambda config: found)
     data, project = made.darknet(tmp_path / 'data'), tmp_path / 'project'
-    assert new.main([str(data), str(project)]) == 1
+    assert run('new', [str(data), str(project)]) == 1
     shown = capsys.readouterr().out
     assert shown.endswith(f'correct the errors above, then check again:\n  ptnt check {project}\n')
     assert 'ptnt train' not in shown

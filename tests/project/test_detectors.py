@@ -9,7 +9,7 @@ from mmengine.config import Config, ConfigDict
 from repository import ROOT
 
 from ptnt_mm.check.inspection import check
-from ptnt_mm.cli.new import new_parser
+from ptnt_mm.cli.start import parser_of
 from ptnt_mm.config.build import build_model
 from ptnt_mm.config.read import read_config
 from ptnt_mm.project.backbones import find_backbone
@@ -100,5 +100,5 @@ def test_a_detector_determines_the_task(tmp_path: Path):
 
 
 def test_the_help_lists_every_detector():
-    text = ' '.join(new_parser().format_help().split())
+    text = ' '.join(parser_of('new').format_help().split())
     assert all(name in text for name in DETECTORS)

@@ -363,7 +363,7 @@ def test_format_and_task_are_checked(tmp_path: Path):
         recognise(tree, name='yolov5')
     with pytest.raises(UserError, match="unknown task 'segment'"):
         recognise(tree, task='segment')
-    with pytest.raises(UserError, match='--task classification'):
+    with pytest.raises(UserError, match='`task=classification`'):
         recognise(tree, name='yolo', task='classification')
 
 
@@ -372,10 +372,10 @@ def test_a_task_without_labels_is_answered_with_what_there_is(tmp_path: Path):
     with pytest.raises(UserError) as error:
         recognise(tree, task='instance')
     said = str(error.value)
-    assert '--task instance needs a mask for each object' in said
+    assert '`task=instance` needs a mask for each object' in said
     assert f'{tmp_path} has only Pascal VOC (6 XML files with <annotation>) for detection' in said
-    assert 'Leave out --task' in said and 'labelme' in said
-    with pytest.raises(UserError, match='but Pascal VOC is for detection. Leave out --task'):
+    assert 'Leave out `task`' in said and 'labelme' in said
+    with pytest.raises(UserError, match='but Pascal VOC is for detection. Leave out `task`'):
         recognise(tree, name='voc', task='instance')
 
 

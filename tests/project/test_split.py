@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ptnt_mm.cli import new
+from ptnt_mm.cli.main import run
 from ptnt_mm.labels.recognise import read_labels, recognise
 from ptnt_mm.labels.tree import Tree
 from ptnt_mm.project.create import create_project
@@ -70,14 +70,14 @@ def test_a_fifth_is_a_fifth(tmp_path: Path, count: int, share: float | None, wan
 
 @pytest.mark.parametrize('share', [0, 1, 20, -0.1, 1.5, float('nan'), '0.2', True])
 def test_a_share_is_between_0_and_1(tmp_path: Path, share: object):
-    with pytest.raises(UserError, match=f'--val-share {share!r}: expected a number between 0'):
+    with pytest.raises(UserError, match=f'`val_share={share!r}`: expected a number between 0'):
         create_project(made.darknet(tmp_path / 'data'), tmp_path / 'project', val_share=share)
 
 
 def test_the_share_is_an_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr('ptnt_mm.project.create._memory', lambda folder: None)
     data, project = boxes(tmp_path / 'data', [f'{i}.jpg' for i in range(10)]), tmp_path / 'project'
-    assert new.main([str(data), str(project), '--val-share', '0.5']) == 0
+    assert run('new', [str(data), str(project), '--val-share', '0.5']) == 0
     assert len(json.loads((project / 'labels' / 'val.json').read_text())['images']) == 5
     assert '--val-share 0.5`' in (project / 'config.py').read_text().splitlines()[0]
 

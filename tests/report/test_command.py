@@ -10,7 +10,7 @@ import pytest
 from mmengine.config import Config
 from repository import contents
 
-from ptnt_mm.cli.report import main
+from ptnt_mm.cli.main import run
 from ptnt_mm.report import report as reporting
 
 from .made_runs import age, make_detector, make_segmenter, results
@@ -20,7 +20,7 @@ from .test_training_run import save_checkpoint
 def test_without_predictions_and_weights_there_are_curves(tmp_path: Path, capsys):
     work_dir = make_detector(tmp_path, 'run')
     (work_dir / 'predictions.bbox.json').unlink()
-    assert main([str(work_dir)]) == 0
+    assert run('report', [str(work_dir)]) == 0
     said = 'No scores and no images: there are neither predictions nor a checkpoint'
     out = capsys.readouterr().out
     assert f'{work_dir}: {said}' in out and f'Done. Page: {work_dir}/report.html' in out
@@ -30,7 +30,7 @@ def test_without_predictions_and_weights_there_are_curves(tmp_path: Path, capsys
 
 def test_the_split_that_is_evaluated_is_printed_first_and_on_the_page(tmp_path: Path, capsys):
     work_dir = make_detector(tmp_path, 'run')
-    assert main([str(work_dir)]) == 0
+    assert run('report', [str(work_dir)]) == 0
     split = f'test split: {tmp_path}/data/val.json, 2 images'
     assert capsys.readouterr().out.startswith(f'{work_dir}: evaluated on the {split}\n')
     assert f'<td>{split}</td>' in (work_dir / 'report.html').read_text()
@@ -48,7 +48,7 @@ def test_the_split_that_is_evaluated_has_its_name(settings: str, name: str, tmp_
     work_dir = make_detector(tmp_path, 'run')
     (config,) = work_dir.glob('*/vis_data/config.py')
     config.write_text(f'{config.read_text()}{settings}\n')
-    assert main([str(work_dir)]) == 0
+    assert run('report', [str(work_dir)]) == 0
     assert f'evaluated on the {name} split: {tmp_path}/data/val.json' in capsys.readouterr().out
 
 
@@ -94,7 +94,7 @@ def test_a_work_dir_is_only_read(kind: str, stale: bool, tmp_path: Path, monkeyp
     before = contents(work_dir)
     evaluation = Evaluation()
     monkeypatch.setattr(reporting, 'test', evaluation)
-    assert main([str(work_dir)]) == 0
+    assert run('report', [str(work_dir)]) == 0
     after = contents(work_dir)
     assert 'No scores' not in (work_dir / 'report.html').read_text()
     assert after.pop('report.html') and after == before
@@ -112,9 +112,9 @@ def test_a_folder_that_cannot_be_written_to_is_named_before_an_evaluation(
     monkeypatch.setattr(reporting, 'test', evaluation)
     # Root may write everywhere.
     monkeypatch.setattr(reporting.os, 'access', lambda folder, mode: Path(folder) != work_dir)
-    assert main([str(work_dir)]) == 1 and not evaluation.folders
+    assert run('report', [str(work_dir)]) == 1 and not evaluation.folders
     assert f'{work_dir} cannot be written to' in capsys.readouterr().err
-    assert main([str(work_dir), '--out', str(tmp_path / 'page.html')]) == 0
+    assert run('report', [str(work_dir), '--out', str(tmp_path / 'page.html')]) == 0
     assert evaluation.folders and not (work_dir / 'report.html').exists()
 
 
@@ -122,20 +122,20 @@ def test_files_of_others_are_kept(tmp_path: Path, capsys):
     work_dir, notes = make_detector(tmp_path, 'run'), tmp_path / 'notes.html'
     notes.write_text('mine')
     words = [str(work_dir), '--out', str(notes)]
-    assert main(words) == 1 and notes.read_text() == 'mine'
+    assert run('report', words) == 1 and notes.read_text() == 'mine'
     assert f'{notes} exists: choose another name, or pass --overwrite' in capsys.readouterr().err
-    assert main([*words, '--overwrite']) == 0 and 'Training report' in notes.read_text()
+    assert run('report', [*words, '--overwrite']) == 0 and 'Training report' in notes.read_text()
     # The page in the work dir belongs to the command.
     page = work_dir / 'report.html'
     page.write_text('of last week')
-    assert main([str(work_dir)]) == 0 and 'Training report' in page.read_text()
+    assert run('report', [str(work_dir)]) == 0 and 'Training report' in page.read_text()
 
 
 def test_images_that_cannot_be_read_are_one_line(tmp_path: Path, capsys):
     work_dir, data = make_detector(tmp_path, 'run'), tmp_path / 'data'
     for image in (1, 2):
         (data / f'{image}.jpg').unlink()
-    assert main([str(work_dir)]) == 0
+    assert run('report', [str(work_dir)]) == 0
     said = f'{data}/2.jpg cannot be read: No such file or directory'
     assert f'{said}, and 1 more: see the page\n' in capsys.readouterr().out
     page = (work_dir / 'report.html').read_text()
@@ -151,7 +151,7 @@ def test_an_evaluation_that_fails_costs_the_scores_alone(tmp_path: Path, monkeyp
     bad, good = (make_detector(tmp_path, name) for name in ('bad', 'good'))
     (bad / 'predictions.bbox.json').unlink()
     save_checkpoint(bad)
-    assert main([str(bad), str(good)]) == 0
+    assert run('report', [str(bad), str(good)]) == 0
     printed, page = capsys.readouterr(), (bad / 'report.html').read_text()
     said = 'No scores and no images: its evaluation failed: OSError: 7.jpg is truncated'
     assert f'{bad}: {said}\n' in printed.out and 'Traceback' in printed.err
@@ -163,13 +163,13 @@ def test_two_runs_of_one_name_are_distinguished(tmp_path: Path):
         (tmp_path / part).mkdir()
     runs = [make_detector(tmp_path / part, 'run') for part in ('a', 'b')]
     # A duplicate counts once.
-    assert main([str(runs[0]), *map(str, runs), '--out', str(tmp_path / 'page.html')]) == 0
+    assert run('report', [str(runs[0]), *map(str, runs), '--out', str(tmp_path / 'page.html')]) == 0
     page = (tmp_path / 'page.html').read_text()
     assert f'<title>Training report: {runs[0]}, {runs[1]}</title>' in page
 
 
 def test_a_folder_that_is_no_work_dir(tmp_path: Path, capsys):
-    assert main([str(tmp_path)]) == 1
+    assert run('report', [str(tmp_path)]) == 1
     assert f'error: {tmp_path} contains no training log' in capsys.readouterr().err
 
 
@@ -177,5 +177,5 @@ def test_packages_that_are_not_there(tmp_path: Path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, 'altair', None)
     for module in ('api.reporting', 'report.content', 'drawing.charts', 'drawing.page'):
         monkeypatch.delitem(sys.modules, f'ptnt_mm.{module}', raising=False)
-    assert main([str(make_detector(tmp_path, 'run'))]) == 1
+    assert run('report', [str(make_detector(tmp_path, 'run'))]) == 1
     assert 'a report needs more packages: pip install altair jinja2' in capsys.readouterr().err

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from browser import PHONE, chromium, height, needs_chromium, quiet_page, width
 
-from ptnt_mm.cli.report import main
+from ptnt_mm.cli.main import run
 from ptnt_mm.drawing.letters import overlaps
 from ptnt_mm.drawing.page import TEMPLATES
 
@@ -29,7 +29,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
         make_segmenter(folder, 'maps', np.tile(TRUTH, (7, 1, 1)), np.tile(FOUND, (7, 1, 1))),
     ]
     (folder / 'maps_data' / 'images' / '13.jpg').write_text('no image')
-    assert main([*map(str, runs), '--out', str(folder / 'page.html')]) == 0
+    assert run('report', [*map(str, runs), '--out', str(folder / 'page.html')]) == 0
     return folder / 'page.html'
 
 
@@ -305,7 +305,7 @@ def test_text_from_files_is_only_text(browser, tmp_path: Path, monkeypatch):
     monkeypatch.setattr(made_runs.results, '__defaults__', found)
     run = make_detector(tmp_path, 'run')
     work_dir = run.rename(tmp_path / '<img src=x onerror=alert(3)>')
-    assert main([str(work_dir), '--out', str(tmp_path / 'page.html')]) == 0
+    assert run('report', [str(work_dir), '--out', str(tmp_path / 'page.html')]) == 0
     with quiet_page(browser, tmp_path / 'page.html') as page:
         wait_for_charts(page)
         assert page.locator('#classes tbody th').first.inner_text() == script

@@ -6,7 +6,7 @@ import attacks
 import pytest
 import torch
 
-from ptnt_mm.cli import checkpoint as tool
+from ptnt_mm.cli import main
 from ptnt_mm.models import CPVT, PyramidTNT, PyramidTNTClassifier
 from ptnt_mm.weights import files as checkpoint_files
 from ptnt_mm.weights.pretrained import load_pretrained
@@ -24,7 +24,7 @@ def authors(tmp_path_factory):
 
 def run(capsys, *arguments):
     """The tool's exit status and what it printed, as (status, out, err)."""
-    status = tool.main([str(argument) for argument in arguments])
+    status = main.run('checkpoint', [str(argument) for argument in arguments])
     return status, *capsys.readouterr()
 
 

@@ -12,13 +12,11 @@ import pytest
 from pycocotools import mask as coco_mask
 from pycocotools.coco import COCO
 
-from ptnt_mm.cli.demo import main
+from ptnt_mm.cli.main import run
 from ptnt_mm.demo import dataset, photographs, scenes
 from ptnt_mm.demo.dataset import DemoSpec, make_demo_data
 from ptnt_mm.demo.scenes import CLASSES, compose
 from ptnt_mm.utils.errors import UserError
-
-from .workplace import load_tool
 
 SPEC = DemoSpec(train=8, val=4, seed=0)
 
@@ -162,7 +160,7 @@ def test_up_to_date_folder_is_left_alone(made):
 
 
 def test_other_arguments_need_overwrite(copy):
-    with pytest.raises(UserError, match=r"'seed': 0.*'seed': 5.*--overwrite"):
+    with pytest.raises(UserError, match=r"'seed': 0.*'seed': 5.*`overwrite=True`"):
         make_demo_data(copy, DemoSpec(1, 1, seed=5))
     assert make_demo_data(copy, DemoSpec(1, 1, seed=5), overwrite=True).startswith('Overwrote ')
     assert [path.name for path in (copy / 'train').iterdir()] == ['000001.jpg']
@@ -178,7 +176,7 @@ def test_incomplete_folder_is_remade(copy, made):
 
 def test_changed_files_need_overwrite(copy):
     (copy / 'annotations' / 'instances_val.json').write_text('{}')
-    with pytest.raises(UserError, match='changed since .*instances_val.json.*--overwrite'):
+    with pytest.raises(UserError, match='changed since .*instances_val.json.*`overwrite=True`'):
         make_demo_data(copy, SPEC)
     make_demo_data(copy, SPEC, overwrite=True)
     assert 'up to date' in make_demo_data(copy, SPEC)
@@ -226,7 +224,7 @@ def test_interrupted_run_leaves_the_old_folder_and_nothing_else(copy, monkeypatc
 @pytest.mark.parametrize('flag', ['--train=-3', '--val=0', '--seed=-1', '--seed=x'])
 def test_senseless_numbers_are_refused(flag: str, tmp_path, capsys):
     with pytest.raises(SystemExit):
-        main([str(tmp_path / 'demo'), flag])
+        run('demo', [str(tmp_path / 'demo'), flag])
     assert repr(flag.partition('=')[2]) in capsys.readouterr().err
 
 
@@ -252,10 +250,9 @@ def test_missing_scikit_image_is_named(tmp_path, monkeypatch):
 
 
 def test_command_makes_the_set_and_reports_errors(tmp_path, capsys):
-    main = load_tool('make_demo_data').main
     arguments = [str(tmp_path / 'demo'), '--train', '2', '--val', '1', '--seed', '3']
-    assert main(arguments) == 0
+    assert run('demo', arguments) == 0
     assert '2 train and 1 val pictures, seed 3' in capsys.readouterr().out.replace('\n', ' ')
-    assert main([*arguments[:-1], '4']) == 1
+    assert run('demo', [*arguments[:-1], '4']) == 1
     assert 'Pass --overwrite' in capsys.readouterr().err
-    assert main([*arguments[:-1], '4', '--overwrite']) == 0
+    assert run('demo', [*arguments[:-1], '4', '--overwrite']) == 0

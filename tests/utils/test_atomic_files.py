@@ -57,7 +57,7 @@ def test_an_existing_file_is_not_replaced_unasked(tmp_path: Path):
     check_new(file, overwrite=False)
     file.touch()
     check_new(file, overwrite=True)
-    with pytest.raises(UserError, match='exists: choose another name, or pass --overwrite'):
+    with pytest.raises(UserError, match='exists: choose another name, or pass `overwrite=True`'):
         check_new(file, overwrite=False)
 
 

@@ -58,8 +58,7 @@ READ = """
     import sys, warnings
     from pathlib import Path
     import ptnt_mm
-    from ptnt_mm.cli.arguments import Parser
-    from ptnt_mm.cli.importing import importing
+    from ptnt_mm.cli.start import Parser, importing
 
     def read(_=None):
         if 'command' in sys.argv:

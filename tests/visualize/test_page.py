@@ -105,8 +105,8 @@ def draw(image: Path, checkpoint: Path, **options) -> Path:
 @pytest.mark.parametrize(
     ('options', 'message'),
     [
-        (dict(box=1000), r'--box 1000: .*photo\.png has \d+ boxes .* 0\.3 or more: expected 1 to'),
-        (dict(box=1, score_thr=1.0), r'--box 1: .*photo\.png has no box with a score of 1 or more'),
+        (dict(box=1000), r'`box=1000`: .*photo\.png has \d+ boxes .* 0\.3 or more: expected 1 to'),
+        (dict(box=1, score_thr=1.0), r'`box=1`: .*photo\.png has no box with a score of 1 or more'),
     ],
 )
 def test_a_box_that_does_not_exist(

@@ -8,7 +8,7 @@ import pytest
 import torch
 from models.make_tnt_golden import ARCH
 
-from ptnt_mm.cli import checkpoint, weights
+from ptnt_mm.cli.main import run
 from ptnt_mm.models import TNT, PlainClassifier, PyramidTNTClassifier
 from ptnt_mm.models.backbone import Published
 from ptnt_mm.models.classifiers import FAMILY
@@ -111,7 +111,7 @@ def test_a_file_with_the_published_hash_is_used(offer):
 
 def one_line(capsys) -> str:
     """The line that a command prints for weights that it cannot get."""
-    assert checkpoint.main(['inspect', 'tnt_x']) == 1
+    assert run('checkpoint', ['inspect', 'tnt_x']) == 1
     out, err = capsys.readouterr()
     assert out == '' and len(err.splitlines()) == 1
     return err
@@ -151,7 +151,7 @@ def test_a_file_put_into_the_cache_needs_no_network(offer):
 
 
 def test_the_command_lists_every_file(capsys):
-    assert weights.main([]) == 0
+    assert run('weights', []) == 0
     out = capsys.readouterr().out
     for file, network in PUBLISHED.values():
         (line,) = (line for line in out.splitlines() if line.split()[:1] == [file.name])

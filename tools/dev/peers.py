@@ -27,9 +27,10 @@ from pathlib import Path
 import torch
 
 from benchmark.machine import describe_machine
-from ptnt_mm.cli.arguments import Parser, not_negative
+from ptnt_mm.cli.start import Parser
 from ptnt_mm.config.read import read_config
 from ptnt_mm.labels.coco import CocoFile, read_coco, read_json
+from ptnt_mm.options import not_negative
 from ptnt_mm.report.coco_scores import read_annotations, score_results
 from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.errors import UserError

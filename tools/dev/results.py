@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from ptnt_mm.cli.arguments import Parser
+from ptnt_mm.cli.start import Parser
 from ptnt_mm.config.build import build_model
 from ptnt_mm.report.training_run import read_run
 from ptnt_mm.utils.atomic_files import write_atomically

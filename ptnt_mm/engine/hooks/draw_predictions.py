@@ -53,14 +53,14 @@ class DrawPredictionsHook(Hook):
         for sample in outputs or ():
             if 'img_path' not in sample:
                 raise UserError(
-                    '--show-dir needs the img_path of each image: add it to the meta_keys of the '
+                    '`show_dir` needs the img_path of each image: add it to the meta_keys of the '
                     "pipeline's last step"
                 )
             file = Path(os.path.abspath(sample.img_path))
             try:
                 picture = self._picture(sample, read_picture(file, self._config))
             except UserError as error:
-                raise UserError(f'--show-dir: {error}') from error
+                raise UserError(f'`show_dir`: {error}') from error
             name = file.relative_to(self._root if file.is_relative_to(self._root) else file.anchor)
             # Not in the formats of the images: JPEG blurs borders, WebP cannot fit two images.
             out = name.with_name(fitted_name(f'{name.stem}.png'))

@@ -31,7 +31,7 @@ class RemoveEarlierRunHook(Hook):
         self._paths = [*checkpoints_in(work_dir), *work_dir.glob('last_checkpoint'), *logs]
         if weights is not None and Path(weights).resolve() in [p.resolve() for p in self._paths]:
             raise UserError(
-                f'--overwrite would remove {weights}, which training starts from: move it'
+                f'`overwrite=True` would remove {weights}, which training starts from: move it'
             )
 
     @master_only

@@ -31,7 +31,7 @@ _USUAL = (
 
 _MOST = 10_000_000  # no run has this many iterations
 
-_START_ANEW = 'or start from only its weights with --load-from'
+_START_ANEW = 'or start from only its weights with `load_from`'
 
 
 @HOOKS.register_module()
@@ -66,10 +66,10 @@ class ResumeHook(Hook):
                 _check_optimizer(wrapper.optimizer, checkpoint.get('optimizer'))
                 _use_config(runner, checkpoint)
         except UserError as error:
-            raise UserError(f'--resume {runner._load_from}: {error}') from None
+            raise UserError(f'`resume={runner._load_from}`: {error}') from None
         except (AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
             raise UserError(
-                f'--resume {runner._load_from}: its entries are not what MMEngine saves '
+                f'`resume={runner._load_from}`: its entries are not what MMEngine saves '
                 f'({type(error).__name__}: {error}): use a different checkpoint, {_START_ANEW}'
             ) from error
 
@@ -123,7 +123,7 @@ def _check_optimizer(optimizer: optim.Optimizer, stored: Any) -> None:
     if [group['params'] for group in groups] != [group['params'] for group in own]:
         raise UserError(
             f'its optimizer has {_sizes(groups)}, that of this config {_sizes(own)}: the model, '
-            'frozen parts (as with --pretrained) or paramwise_cfg differ. Continue with the '
+            'frozen parts (as with `pretrained`) or paramwise_cfg differ. Continue with the '
             f'settings it was trained with, {_START_ANEW}'
         )
     if type(optimizer) not in _USUAL:

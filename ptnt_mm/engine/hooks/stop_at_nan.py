@@ -21,11 +21,11 @@ from ptnt_mm.utils.text import first_few
 
 _SMALLER_STEPS = (
     'lower the learning rate, lengthen the warm-up, or clip gradients with '
-    '--cfg-options optim_wrapper.clip_grad.max_norm=1.0, and continue with --resume'
+    '`optim_wrapper.clip_grad.max_norm=1.0`, and continue with `resume=auto`'
 )
 _CHECK_THE_SCHEDULE = (
     'The schedule gives no usable learning rate: check optim_wrapper.optimizer.lr and '
-    'param_scheduler, and continue with --resume'
+    'param_scheduler, and continue with `resume=auto`'
 )
 _START_OTHERWISE = (
     'Use another checkpoint or other weights; a buffer that is infinite on purpose needs '

@@ -305,7 +305,7 @@ def _too_many(
         f'{counted(len(classes), "class")} are many for {counted(len(counts), "mask")} with '
         f'{each:.0f} values each; most frequent: {frequent}. If they are classes, write their '
         f'names into {tree.root / "classes.txt"}, a line each; if each number is one object, use '
-        '--format numbered-masks'
+        '`format=numbered-masks`'
     ]
 
 

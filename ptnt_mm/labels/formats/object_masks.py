@@ -135,7 +135,7 @@ def _find_numbers(tree: Tree) -> str:
         return ''
     return (
         f'{counted(len(masks), "mask")} with the numbers 1 to N, of one area each, and another N '
-        'in each; --format class-masks reads the numbers as classes'
+        'in each; `format=class-masks` reads the numbers as classes'
     )
 
 

@@ -1,0 +1,123 @@
+"""What commands print at their end: scores, paths, and the commands that follow."""
+
+import shlex
+from argparse import Namespace
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ptnt_mm.utils.console import show, spelled
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.metrics import readable
+from ptnt_mm.utils.tables import listed, new_listing, to_text
+from ptnt_mm.utils.text import duration, near
+
+if TYPE_CHECKING:
+    from mmengine.runner import Runner
+
+_OF_TRAINING = (
+    'train_',
+    'val_',
+    'optim_wrapper',
+    'param_scheduler',
+    'auto_scale_lr',
+    'default_hooks',
+)
+"""How settings begin that prediction does not read."""
+
+_MOST = 30  # classes
+
+
+def after_new(
+    found: Iterable[tuple[str, float, str]], folder: Path, has_errors: bool
+) -> tuple[str, str]:
+    """The pretrained backbones by how they can be had, and the commands that follow."""
+    title = (
+        'Pretrained starts, by --backbone, with top-1 on ImageNet (or random, by --weights none):'
+    )
+    starts = [title]
+    by_source = sorted(found, key=lambda row: (row[2] != 'here', row[2]))
+    for source, rows in groupby(by_source, itemgetter(2)):
+        starts.append(f'  {source}: {", ".join(f"{name} {top_1}" for name, top_1, _ in rows)}')
+    project = shlex.quote(str(folder))
+    following = [f'  ptnt {word} {project}' for word in ('train', 'test', 'report', 'infer PHOTOS')]
+    following = ['Next:', *following, f'  ptnt export {project} --out model.onnx']
+    if has_errors:
+        following = [
+            'Next: correct the errors above, then check again:',
+            f'  ptnt check {project}',
+        ]
+    return '\n'.join(starts), '\n'.join(following)
+
+
+def after_train(runner: 'Runner', args: Namespace) -> str:
+    """The scores of the best evaluation, the paths of the results, and the next commands."""
+    from ptnt_mm.drawing.curves import draw_curves
+    from ptnt_mm.engine.run_checkpoints import best_checkpoint, latest_checkpoint
+    from ptnt_mm.engine.run_display import display_of
+    from ptnt_mm.engine.runner import log_file
+
+    # As it was given; the runner's path is absolute.
+    work_dir = Path(runner.cfg.work_dir)
+    try:
+        curves = draw_curves(work_dir, work_dir / 'curves.png')
+    except (OSError, UserError) as error:
+        # Only the weights matter: a run that cannot be drawn is still successful.
+        curves = None
+        show(spelled(f'warning: no curves were drawn: {error}'))
+    last, best = latest_checkpoint(work_dir), best_checkpoint(work_dir)
+    paths = dict(
+        checkpoint=last, best=None if best == last else best, log=log_file(), curves=curves
+    )
+    following = [f'  {shlex.join(["ptnt", "report", str(work_dir)])}']
+    if best:
+        # In its own work dir, the checkpoint of an unchanged config is found without its name.
+        options = [word for word in args.cfg_options if not word.startswith(_OF_TRAINING)]
+        changed = [str(best)] if args.work_dir or options else []
+        options = ['--cfg-options', *options] if options else []
+        words = ['ptnt', 'infer', 'PHOTOS', args.config, *changed, *options]
+        following.append(f'  {shlex.join(words)}')
+    display = display_of(runner)
+    parts = [
+        f'Done in {duration(display.took)}{display.summary and ": "}{display.summary}',
+        class_table(display.classes),
+        listed({name: near(path) for name, path in paths.items() if path}),
+        '\n'.join(['Next:', *following]),
+    ]
+    return '\n\n'.join(filter(None, parts))
+
+
+def after_test(metrics: dict[str, float], runner: 'Runner', args: Namespace) -> str:
+    """All scores, those of the classes, and the paths of the results."""
+    from ptnt_mm.engine.hooks.health import NO_FIGURES
+    from ptnt_mm.engine.run_display import display_of
+    from ptnt_mm.engine.runner import log_file
+
+    paths = dict(log=log_file(), predictions=args.out, pictures=args.show_dir)
+    parts = [
+        listed(readable(metrics)) or NO_FIGURES,
+        class_table(display_of(runner).classes),
+        listed({name: near(path) for name, path in paths.items() if path is not None}),
+    ]
+    return '\n\n'.join(filter(None, parts))
+
+
+def class_table(rows: Sequence[Mapping[str, object]]) -> str:
+    """A line for each class with its scores; empty if there are no rows."""
+    if not rows:
+        return ''
+    table = new_listing()
+    for name in rows[0]:
+        table.add_column(name, justify='left' if name == 'class' else 'right')
+    for row in rows[:_MOST]:
+        table.add_row(*map(_cell, row.values()))
+    more = len(rows) - _MOST
+    return to_text(table) + (f'\n... and {more} more: ptnt report shows all' if more > 0 else '')
+
+
+def _cell(value: object) -> str:
+    if value is None or value != value:  # NaN
+        return '–'
+    return f'{value:.3f}' if isinstance(value, float) else str(value)
