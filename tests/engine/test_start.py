@@ -120,7 +120,7 @@ def test_a_frozen_stem_does_not_start_from_random_numbers(frozen: dict):
 def test_a_frozen_stem_without_norms_has_only_stages_to_thaw():
     config = _config(frozen_stages=0)
     config.model.backbone.type = 'TNT'
-    with pytest.raises(UserError, match='PATH, or set model.backbone.frozen_stages=-1$'):
+    with pytest.raises(UserError, match='PATH`, or set model.backbone.frozen_stages=-1$'):
         check_start(config)
 
 
