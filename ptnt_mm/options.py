@@ -6,9 +6,7 @@ arguments in the docstrings of `ptnt_mm.api`, and ``docs/options.md``. A new opt
 arguments between backquotes, as errors do; the help shows their flags.
 """
 
-import inspect
 import re
-import textwrap
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -474,6 +472,7 @@ def documented(command: str) -> Callable[[_Function], _Function]:
 
     Their sentences are those of the command's options.
     """
+    import inspect  # help need not wait for it
 
     def decorate(function: _Function) -> _Function:
         before, title, after = inspect.cleandoc(function.__doc__ or '').partition('Args:\n')
@@ -486,6 +485,8 @@ def documented(command: str) -> Callable[[_Function], _Function]:
 
 
 def _described(options: tuple[Option, ...]) -> Iterator[str]:
+    import textwrap
+
     for option in options:
         text = f'{option.name}: {option.sentence}.'.replace('`', '``')
         yield from textwrap.wrap(text, 92, subsequent_indent='    ')
