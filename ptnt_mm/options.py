@@ -439,6 +439,7 @@ COMMANDS = {
 
 _NAMED = re.compile(r'`(?:([a-z_0-9]+)(?:=([^`\n]*))?|(\w+(?:\.\w+)+=[^`\n]*))`')
 _FLAGS = {option.name: option for command in COMMANDS.values() for option in command.keywords}
+_FLAGS['options'] = _config()[1]  # an argument of read_config
 
 
 def as_flags(text: str) -> str:
