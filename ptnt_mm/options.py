@@ -201,7 +201,7 @@ ptnt export retinanet_ptnt_s_1x epoch_12.pth --out model.onnx
         *_config('model.test_cfg.score_thr=0.3'),
         _CHECKPOINT,
         Switch('dynamic', 'images of any size and number: the default', instead_of='size'),
-        Switch('int8', 'quantise to 8 bits'),
+        Switch('int8', 'quantise to 8 bits; needs `calibrate`'),
     ),
     keywords=(
         Option('out', 'the file to write: .onnx, .xml (OpenVINO) or .pt2', Path, required=True),
@@ -439,6 +439,7 @@ COMMANDS = {
 
 _NAMED = re.compile(r'`(?:([a-z_0-9]+)(?:=([^`\n]*))?|(\w+(?:\.\w+)+=[^`\n]*))`')
 _FLAGS = {option.name: option for command in COMMANDS.values() for option in command.keywords}
+_FLAGS['options'] = _config()[1]  # an argument of read_config
 
 
 def as_flags(text: str) -> str:
