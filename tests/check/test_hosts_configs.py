@@ -8,6 +8,7 @@ import pytest
 
 from ptnt_mm.check.normalisation import check_normalisation
 from ptnt_mm.config.read import read_config
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding
 
@@ -63,7 +64,7 @@ def _errors(file: Path) -> list[str]:
     inspection = WithoutFiles(config, ('train', 'val'))
     inspection.check_settings()
     inspection.check_data()
-    inspection.run('mean and std', check_normalisation(config))
+    inspection.run('mean and std', check_normalisation(ConfigView(config)))
     return list(map(str, inspection.errors))
 
 
