@@ -30,11 +30,12 @@ class Start:
     stored: ConfigDict = field(default_factory=ConfigDict)
 
 
-def choose_start(
+def apply_start(
     config: Config,
     work_dir: Path,
-    pretrained: str | None = None,
-    resume: str | None = None,
+    pretrained: Path | str | None = None,
+    load_from: Path | str | None = None,
+    resume: Path | str | None = None,
     seed: int | None = None,
 ) -> Start:
     """Write the start of a run into its config.
@@ -44,6 +45,7 @@ def choose_start(
         work_dir: Where ``resume='auto'`` searches.
         pretrained: A backbone's weights. A resumed run no longer needs them, but its command may
             be repeated with them.
+        load_from: The weights of a whole model.
         resume: A checkpoint to continue from, or 'auto' for the newest in the work dir. If there is
             none yet, the run starts from the beginning.
         seed: Seed of every random choice; None for the config's, or that of the resumed run.
@@ -51,6 +53,8 @@ def choose_start(
     Raises:
         UserError: if a file is missing or cannot be read, or if arguments contradict each other.
     """
+    if load_from is not None:
+        config.load_from = str(load_from)
     if seed is not None:
         config.randomness = dict(ConfigView(config).randomness, seed=seed)
     checkpoint, stored = None, ConfigDict()
@@ -62,10 +66,10 @@ def choose_start(
         config.resume = content is not None
         if content is not None:
             checkpoint, stored = _use_resume(config, str(file), content)
-        goes_on_with = ConfigView(config).randomness.get('seed')
-        if seed not in (None, goes_on_with):
+        resumed_seed = ConfigView(config).randomness.get('seed')
+        if seed not in (None, resumed_seed):
             raise UserError(
-                f'`seed={seed}`: the run that `resume` continues has seed {goes_on_with}: '
+                f'`seed={seed}`: the run that `resume` continues has seed {resumed_seed}: '
                 'omit `seed`'
             )
     if pretrained is not None and not config.get('resume'):
@@ -75,7 +79,7 @@ def choose_start(
                 'contains the backbone too: use either `pretrained` or `load_from` (load_from in '
                 'the config), not both'
             )
-        use_pretrained(config, pretrained)
+        use_pretrained(config, str(pretrained))
     return Start(check_start(ConfigView(config)), checkpoint, stored)
 
 

@@ -16,17 +16,16 @@ from ptnt_mm.check.inspection import check_before_training
 from ptnt_mm.check.schedule import check_batch, check_learning_rate
 from ptnt_mm.check.weights import describe_start
 from ptnt_mm.config.read import require_keys
-from ptnt_mm.config.settings import kind_of
 from ptnt_mm.config.stored import changed_settings
 from ptnt_mm.config.view import ConfigView
-from ptnt_mm.engine import training_modes
 from ptnt_mm.engine.failures import failures_explained
 from ptnt_mm.engine.hooks.remove_earlier_run import RemoveEarlierRunHook
 from ptnt_mm.engine.launcher import choose_launcher, is_first_process, require_same_start
+from ptnt_mm.engine.modes import use_modes
 from ptnt_mm.engine.run_checkpoints import describe_last_checkpoint, require_fresh
 from ptnt_mm.engine.run_display import display_of
 from ptnt_mm.engine.runner import build_runner, how_to_repeat
-from ptnt_mm.engine.start import choose_start
+from ptnt_mm.engine.start import apply_start
 from ptnt_mm.engine.work_dir import create_work_dir, lock_work_dir
 from ptnt_mm.options import documented
 from ptnt_mm.utils.findings import Severity
@@ -66,29 +65,13 @@ def train(
         SystemExit: instead of it in all processes but the first, which reports for all of them.
     """
     require_keys(config, ('model', 'train_dataloader', 'train_cfg', 'optim_wrapper'))
-    pretrained, load_from, resume = (
-        None if weights is None else str(weights) for weights in (pretrained, load_from, resume)
-    )
     config = copy.deepcopy(config)
-    if deterministic:
-        training_modes.use_deterministic(config)
-    if amp:
-        training_modes.use_mixed_precision(config)
-    elif kind_of(config.optim_wrapper) == 'AmpOptimWrapper':
-        training_modes.require_accelerator('mixed precision (AmpOptimWrapper)')
-    if sync_bn:
-        training_modes.use_sync_bn(config)
-    if auto_scale_lr:
-        training_modes.scale_learning_rate(config)
-    if log is not None:
-        training_modes.log_to_package(config, log)
-    if load_from is not None:
-        config.load_from = load_from
+    use_modes(config, deterministic, amp, sync_bn, auto_scale_lr, log)
     choose_launcher(config, launcher)
     work_dir = create_work_dir(config, work_dir)
     is_first = is_first_process(config)
     with lock_work_dir(work_dir) if is_first else nullcontext():
-        start = choose_start(config, work_dir, pretrained, resume, seed)
+        start = apply_start(config, work_dir, pretrained, load_from, resume, seed)
         view = ConfigView(config)
         view.require_files(('train', 'val'))
         # Before anything is built: it may refuse, and sees only what an earlier run left.
@@ -102,11 +85,9 @@ def train(
         runner.register_custom_hooks(hooks)
         if resume is not None and start.checkpoint is None:
             runner.logger.info(f'{work_dir} has no checkpoint yet: starting from iteration 1')
-        for line in changed_settings(start.stored, runner.cfg):
-            warnings.append(f'Changed since the checkpoint: {line}')
-        for line in warnings:
-            runner.logger.warning(line)
-        _log_opening(runner.logger, view, start.weights, command)
+        changed = changed_settings(start.stored, runner.cfg)
+        warnings += [f'Changed since the checkpoint: {line}' for line in changed]
+        _log_opening(runner.logger, view, start.weights, warnings, command)
         # Only the runner references the checkpoint now, and frees it after loading.
         del start
         try:
@@ -121,7 +102,7 @@ def train(
 
 
 def _how_to_continue(
-    work_dir: Path, command: tuple[str, ...], resume: str | None, launcher: str
+    work_dir: Path, command: tuple[str, ...], resume: Path | str | None, launcher: str
 ) -> str:
     """Describe what is kept, and the command that continues the run."""
     kept, again = describe_last_checkpoint(work_dir)
@@ -131,7 +112,7 @@ def _how_to_continue(
     words = [
         word
         for before, word in pairwise(command)
-        if word not in dropped and (before, word) != ('--resume', resume)
+        if word not in dropped and (before, word) != ('--resume', str(resume))
     ]
     if launcher != 'none':
         starter = '(your launcher) -m ptnt_mm' if starter == 'ptnt' else '(your launcher)'
@@ -139,9 +120,15 @@ def _how_to_continue(
 
 
 def _log_opening(
-    logger: logging.Logger, view: ConfigView, weights: str | None, command: tuple[str, ...]
+    logger: logging.Logger,
+    view: ConfigView,
+    weights: str | None,
+    warnings: list[str],
+    command: tuple[str, ...],
 ) -> None:
-    """Log the setup before the first iteration."""
+    """Log the warnings of the checks, and the setup, before the first iteration."""
+    for line in warnings:
+        logger.warning(line)
     if is_main_process():  # the one that logs: hashing weights takes a while
         for line in how_to_repeat(command, weights):
             logger.info(line, extra=FOR_THE_FILE)

@@ -1,4 +1,4 @@
-"""Training modes that a flag enables, each as settings in a config."""
+"""Modes of training, each as settings in a config."""
 
 import os
 from importlib.util import find_spec
@@ -23,6 +23,33 @@ LOG_BACKENDS = {
     ),
 }
 """MMEngine's backends by the package that each needs."""
+
+
+def use_modes(
+    config: Config,
+    deterministic: bool,
+    amp: bool,
+    sync_bn: bool,
+    auto_scale_lr: bool,
+    log: str | None,
+) -> None:
+    """Write the modes that were chosen into a config, as the arguments of ``train`` name them.
+
+    Raises:
+        UserError: if a mode needs what the machine or the config does not have.
+    """
+    if deterministic:
+        use_deterministic(config)
+    if amp:
+        use_mixed_precision(config)
+    elif kind_of(config.optim_wrapper) == 'AmpOptimWrapper':
+        require_accelerator('mixed precision (AmpOptimWrapper)')
+    if sync_bn:
+        use_sync_bn(config)
+    if auto_scale_lr:
+        scale_learning_rate(config)
+    if log is not None:
+        log_to_package(config, log)
 
 
 def use_deterministic(config: Config) -> None:
