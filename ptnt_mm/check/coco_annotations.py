@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from mmengine.config import Config
 
 from ptnt_mm.check.data_sets import Data, ImageFile, evenly_spread, find_data_sets, misread_names
 from ptnt_mm.config.settings import kind_of
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.explain.building import explain_build_error
 from ptnt_mm.labels.boxes import Boxes
 from ptnt_mm.labels.coco import CocoFile, read_coco
@@ -56,7 +56,7 @@ class DetectionData(Data):
     @property
     def names_folder(self) -> bool:
         """Whether its settings contain a folder of images."""
-        return 'img' in (self.settings.get('data_prefix') or {})
+        return 'img' in self.data_set.prefixes
 
     @cached_property
     def boxes(self) -> Boxes:
@@ -86,14 +86,14 @@ class DetectionData(Data):
 
 
 def load_annotations(
-    config: Config, splits: tuple[str, ...]
+    view: ConfigView, splits: tuple[str, ...]
 ) -> tuple[list[DetectionData], list[Finding]]:
     """Read the annotation files of a config's data sets, and let mmdet load them.
 
     Returns:
         The data sets, and findings about faults and omissions.
     """
-    data, findings = find_data_sets(DetectionData, config, splits)
+    data, findings = find_data_sets(DetectionData, view, splits)
     for dataset in data:
         ann_file = dataset.settings.get('ann_file')
         path = dataset.data_set.path(ann_file)

@@ -7,18 +7,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from mmengine.config import Config
 from mmengine.registry import DATASETS, TRANSFORMS, DefaultScope
 
-from ptnt_mm.config.data_files import (
-    DataSet,
-    class_of,
-    data_sets,
-    evaluators,
-    expected_files,
-)
-from ptnt_mm.config.hosts import scope_of
 from ptnt_mm.config.settings import kind_of
+from ptnt_mm.config.view import ConfigView, DataSet
 from ptnt_mm.explain.causes import how_to_get
 from ptnt_mm.explain.registered import arguments_of, registered_names
 from ptnt_mm.utils.findings import Finding, error, note, ok
@@ -136,7 +128,7 @@ class Data:
 
 
 def find_data_sets(
-    kind: type[Data], config: Config, splits: tuple[str, ...]
+    kind: type[Data], view: ConfigView, splits: tuple[str, ...]
 ) -> tuple[list[Any], list[Finding]]:
     """Describe the data sets of a config; one that several splits share is listed once.
 
@@ -145,15 +137,15 @@ def find_data_sets(
     """
     found: dict[str, Data] = {}
     findings = []
-    scope = scope_of(config)
+    scope = view.scope
     for split in splits:
-        for data_set in data_sets(config, split):
+        for data_set in view.split(split).data_sets:
             settings = data_set.settings
             key = identity(settings, split == 'train')
             if key in found:
                 found[key].pipelines.setdefault(split, data_set.pipeline)
                 continue
-            cls = class_of(settings, scope)
+            cls = data_set.cls
             if not isinstance(cls, type):
                 known = sorted(registered_names('dataset', scope))
                 what = unknown_name('type', settings.get('type'), known)
@@ -177,10 +169,10 @@ def evenly_spread(entries: Sequence) -> list:
     return list(entries[:: max(len(entries) // _FEW, 1)])[:_FEW]
 
 
-def check_files(config: Config, splits: tuple[str, ...]) -> Iterator[Finding]:
+def check_files(view: ConfigView, splits: tuple[str, ...]) -> Iterator[Finding]:
     """Check that the annotation files and folders of data loaders and evaluators exist."""
     for split in splits:
-        expected = expected_files(config, split)
+        expected = view.split(split).files
         missing = [path for path in expected if not path.exists()]
         for path in missing:
             if path.parent.is_dir():
@@ -208,11 +200,6 @@ def misread_names(data: Data) -> Iterator[Finding]:
         yield note(data.name, 'metainfo.classes is missing: class names were not compared')
     elif not data.classes:
         yield error(data.name, 'metainfo.classes is empty', "write classes=('name', ...)")
-
-
-def is_measured(config: Config, split: str) -> bool:
-    """Whether predictions for a split are evaluated, and not only written to a file."""
-    return any(not evaluator.get('format_only') for evaluator in evaluators(config, split))
 
 
 def as_names(stated: object) -> tuple[str, ...]:

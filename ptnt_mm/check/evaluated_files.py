@@ -4,13 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from mmengine.config import Config
-
 from ptnt_mm.check.coco_annotations import DetectionData, Id
 from ptnt_mm.check.data_sets import identity
-from ptnt_mm.config.data_files import DataSet, evaluators, local_path, separate_evaluator, unwrapped
-from ptnt_mm.config.hosts import scope_of
 from ptnt_mm.config.settings import dicts_within, kind_of
+from ptnt_mm.config.view import ConfigView, DataSet, local_path, unwrapped
 from ptnt_mm.explain.registered import arguments_of, classes_named
 from ptnt_mm.labels.coco import read_json
 from ptnt_mm.utils.errors import UserError
@@ -47,7 +44,7 @@ class _Part(NamedTuple):
 
 
 def check_evaluated_files(
-    data: Sequence[DetectionData], config: Config, split: str
+    data: Sequence[DetectionData], view: ConfigView, split: str
 ) -> Iterator[Finding]:
     """Compare what the metrics of a split read with the annotation files of its data sets.
 
@@ -56,15 +53,15 @@ def check_evaluated_files(
 
     Args:
         data: The data sets that were read.
-        config: The config.
+        view: The config.
         split: 'val' or 'test'.
     """
-    settings = (config.get(f'{split}_dataloader') or {}).get('dataset') or {}
+    settings = view.split(split).dataset
     read = {identity(dataset.settings, False): dataset for dataset in data if not dataset.trains}
-    metrics = evaluators(config, split)
+    metrics = view.split(split).evaluators
     where = f'{split}_evaluator'
     groups = [settings] * len(metrics)
-    separate = separate_evaluator(config, split)
+    separate = view.split(split).separate_evaluator
     if separate is not None and 'dataset_prefixes' in separate:
         groups = settings.get('datasets') or [settings]
         counts = len(metrics), len(separate['dataset_prefixes']), len(groups)
@@ -74,10 +71,10 @@ def check_evaluated_files(
             return
     found: list[Finding] = []
     for metric, group in zip(metrics, groups, strict=True):
-        classes = classes_named(metric.get('type'), scope_of(config))
+        classes = classes_named(metric.get('type'), view.scope)
         if any('ann_file' in arguments_of(cls).parameters for cls in classes):
             found += _repeated(group, f'{split}_dataloader.dataset')
-            parts = [_part(data_set, read) for data_set in unwrapped(group)]
+            parts = [_part(data_set, read) for data_set in unwrapped(group, view.scope)]
             found += _compare(where, metric, [part for part in parts if part is not None])
     yield from dict.fromkeys(found)
 

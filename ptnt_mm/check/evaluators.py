@@ -2,35 +2,33 @@
 
 from collections.abc import Iterator
 
-from mmengine.config import Config
-
 from ptnt_mm.check.coco_annotations import DetectionData
 from ptnt_mm.check.data_sets import Data
 from ptnt_mm.check.evaluated_files import check_evaluated_files
 from ptnt_mm.check.image_labels import number_of_classes
 from ptnt_mm.check.mask_lists import has_masks
-from ptnt_mm.config.data_files import data_sets, evaluators
 from ptnt_mm.config.settings import kind_of
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.findings import Finding, Severity, error, ok, report_wrong, warning
 from ptnt_mm.utils.text import first_few, unknown_name
 
 _METRICS = ('mIoU', 'mDice', 'mFscore')  # the metrics of mmseg's IoUMetric
 
 
-def check_evaluators_of_objects(data: list[DetectionData], config: Config) -> Iterator[Finding]:
+def check_evaluators_of_objects(data: list[DetectionData], view: ConfigView) -> Iterator[Finding]:
     """Compare the annotations of a detector's evaluators with those of its data sets."""
     for split in ('val', 'test'):
-        yield from check_evaluated_files(data, config, split)
+        yield from check_evaluated_files(data, view, split)
     for dataset in data:
         if dataset.file is not None and not dataset.trains:
             yield from _for_pycocotools(dataset)
 
 
 def check_evaluators_of_masks(
-    data: list[Data], config: Config, splits: tuple[str, ...]
+    data: list[Data], view: ConfigView, splits: tuple[str, ...]
 ) -> Iterator[Finding]:
     """Check the evaluators of a segmenter's splits."""
-    for split, found in _of_splits(config, splits):
+    for split, found in _of_splits(view, splits):
         of_split = [dataset for dataset in data if split in dataset.pipelines]
         ious = [one for one in found if kind_of(one) == 'IoUMetric']
         faults = []
@@ -53,10 +51,10 @@ def check_evaluators_of_masks(
         yield from faults or [ok(split, f'measured by {first_few(map(kind_of, found))}')]
 
 
-def check_evaluators_of_labels(config: Config, splits: tuple[str, ...]) -> Iterator[Finding]:
+def check_evaluators_of_labels(view: ConfigView, splits: tuple[str, ...]) -> Iterator[Finding]:
     """Check the evaluators of a classifier's splits."""
-    number = number_of_classes(config)
-    for split, found in _of_splits(config, splits):
+    number = number_of_classes(view)
+    for split, found in _of_splits(view, splits):
         topk = [one.get('topk') or 1 for one in found]
         best = max((max(k) if isinstance(k, (list, tuple)) else k for k in topk), default=1)
         if not found:
@@ -68,10 +66,10 @@ def check_evaluators_of_labels(config: Config, splits: tuple[str, ...]) -> Itera
             yield ok(split, f'measured by {first_few(map(kind_of, found))}')
 
 
-def _of_splits(config: Config, splits: tuple[str, ...]) -> Iterator[tuple[str, list[dict]]]:
+def _of_splits(view: ConfigView, splits: tuple[str, ...]) -> Iterator[tuple[str, list[dict]]]:
     for split in splits:
-        if split != 'train' and list(data_sets(config, split)):
-            yield split, evaluators(config, split)
+        if split != 'train' and list(view.split(split).data_sets):
+            yield split, view.split(split).evaluators
 
 
 def _for_pycocotools(data: DetectionData) -> Iterator[Finding]:

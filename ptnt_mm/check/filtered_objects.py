@@ -2,27 +2,25 @@
 
 from collections.abc import Iterator
 
-from mmengine.config import Config
-
 from ptnt_mm.check.coco_annotations import DetectionData
-from ptnt_mm.check.data_sets import is_measured
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.findings import Finding, Severity, error, note, ok, warning
 from ptnt_mm.utils.text import first_few
 
 _MANY = 0.5  # a larger share skipped, empty or ignored is probably unintended
 
 
-def check_filtering(data: list[DetectionData], config: Config) -> Iterator[Finding]:
+def check_filtering(data: list[DetectionData], view: ConfigView) -> Iterator[Finding]:
     """Compare what mmdet loads with the content of the file: images, objects, crowds."""
     for dataset in data:
         if dataset.built is not None:
-            yield _counted(dataset, config)
+            yield _counted(dataset, view)
             yield from _refused_or_ignored(dataset)
             if dataset.trains and dataset.used:
-                yield from _too_few(dataset, config)
+                yield from _too_few(dataset, view)
 
 
-def _counted(data: DetectionData, config: Config) -> Finding:
+def _counted(data: DetectionData, view: ConfigView) -> Finding:
     where, total, kept = data.name, data.total, len(data.used)
     if not total:
         return error(where, f'{data.file.path} lists no image', 'use a different ann_file')
@@ -41,7 +39,7 @@ def _counted(data: DetectionData, config: Config) -> Finding:
     if empty:
         what += f', {empty} of them without an object of any class'
     if empty == kept and not data.trains and not data.file.annotations:
-        if not any(is_measured(config, split) for split in data.pipelines):
+        if not any(view.split(split).is_measured for split in data.pipelines):
             return note(where, what)
         return warning(where, what, 'there is nothing to measure: every precision will be -1')
     if empty == kept:
@@ -87,10 +85,9 @@ def _refused_or_ignored(data: DetectionData) -> Iterator[Finding]:
         yield warning(data.name, what, 'write "ignore": 0 for objects that count')
 
 
-def _too_few(data: DetectionData, config: Config) -> Iterator[Finding]:
-    loader = config.train_dataloader
-    batch, kept = loader.get('batch_size', 1), len(data.used)
-    if kept < batch and loader.get('drop_last'):
+def _too_few(data: DetectionData, view: ConfigView) -> Iterator[Finding]:
+    batch, kept = view.train.batch_size, len(data.used)
+    if kept < batch and view.train.loader.get('drop_last'):
         what = f'{kept} images do not fill a batch of {batch}, and drop_last=True drops the rest'
         yield error(data.name, what, 'lower train_dataloader.batch_size')
     if data.settings.get('test_mode'):

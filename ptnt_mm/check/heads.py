@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterator
 
-from mmengine.config import Config
 from torch import nn
 
 from ptnt_mm.config.settings import dicts_within, kind_of
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.findings import Finding, error, note, ok
 from ptnt_mm.utils.text import counted, first_few
 
@@ -15,12 +15,12 @@ from ptnt_mm.utils.text import counted, first_few
 _OTHER_CLASSES = ('backbone', 'rpn_head', 'semantic_head', 'STDCHead')
 
 
-def check_classes_of_heads(config: Config, classes: tuple[str, ...]) -> Iterator[Finding]:
+def check_classes_of_heads(view: ConfigView, classes: tuple[str, ...]) -> Iterator[Finding]:
     """Compare every num_classes of the model with the number of class names.
 
     Without class names, nothing is compared.
     """
-    counts = list(_class_counts(config))
+    counts = list(_class_counts(view))
     if not counts:
         yield note('model', 'no head has num_classes in the config')
         return
@@ -36,10 +36,10 @@ def check_classes_of_heads(config: Config, classes: tuple[str, ...]) -> Iterator
 
 
 def check_built_heads(
-    config: Config, model: nn.Module, classes: tuple[str, ...]
+    view: ConfigView, model: nn.Module, classes: tuple[str, ...]
 ) -> Iterator[Finding]:
     """Compare the default numbers of classes in a built model with the number of names."""
-    stated = {path for path, _ in _class_counts(config)}
+    stated = {path for path, _ in _class_counts(view)}
     for name, module in model.named_modules():
         path = re.sub(r'\.(\d+)', r'[\1]', f'model.{name}') + '.num_classes'
         count = getattr(module, 'num_classes', None)
@@ -50,11 +50,11 @@ def check_built_heads(
             yield error(path, what, f'write num_classes={len(classes)}')
 
 
-def _class_counts(config: Config) -> Iterator[tuple[str, int]]:
+def _class_counts(view: ConfigView) -> Iterator[tuple[str, int]]:
     """Each number of classes in a model's settings, with its path."""
     # Configs of mmpretrain have the preprocessor, which needs the number for Mixup, at their top.
     for part in ('model', 'data_preprocessor'):
-        for path, settings in dicts_within(config.get(part), part):
+        for path, settings in dicts_within(view.config.get(part), part):
             for key in ('num_classes', 'num_things_classes'):
                 if isinstance(settings.get(key), int) and not _is_other(path, kind_of(settings)):
                     yield f'{path}.{key}', settings[key]

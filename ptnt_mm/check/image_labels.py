@@ -6,17 +6,16 @@ from itertools import chain
 from math import inf
 from numbers import Integral
 
-from mmengine.config import Config
-
 from ptnt_mm.check.data_sets import Data
 from ptnt_mm.check.image_lists import check_list
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.findings import Finding, error, ok, warning
 from ptnt_mm.utils.text import counted, first_few
 
 
-def number_of_classes(config: Config) -> float:
+def number_of_classes(view: ConfigView) -> float:
     """The number of classes of a classifier's head; infinity if unknown."""
-    head = config.model.get('head')
+    head = view.model.get('head')
     return head.get('num_classes', inf) if isinstance(head, dict) else inf
 
 
@@ -28,13 +27,13 @@ def count_labels(entries: Iterable[Mapping]) -> Counter[int]:
     )
 
 
-def check_labels(data: list[Data], config: Config) -> Iterator[Finding]:
+def check_labels(data: list[Data], view: ConfigView) -> Iterator[Finding]:
     """Count the images of each class, and report labels without a class."""
     for dataset in data:
         if dataset.is_left_out:
             continue
         counts = count_labels(() if dataset.built is None else dataset.built.data_list)
-        found = [*_faults(dataset, counts, number_of_classes(config))]
+        found = [*_faults(dataset, counts, number_of_classes(view))]
         yield from found or check_list(dataset)
         if counts and not found:
             least, most = min(counts.values()), max(counts.values())

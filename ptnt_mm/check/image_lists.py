@@ -4,13 +4,12 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from mmengine.config import Config
 from mmengine.fileio import list_dir_or_file
 
 from ptnt_mm.check.class_names import faults_of_names
 from ptnt_mm.check.data_sets import Data, ImageFile, as_names, evenly_spread, find_data_sets
-from ptnt_mm.config.hosts import scope_of
 from ptnt_mm.config.settings import kind_of
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.explain.building import explain_build_error
 from ptnt_mm.utils.findings import Finding, Severity, error, note, ok
 from ptnt_mm.utils.text import counted, first_few
@@ -22,14 +21,14 @@ _LISTS = {
 """The class of each host that lists images, and what its list has."""
 
 
-def list_images(config: Config, splits: tuple[str, ...]) -> tuple[list[Data], list[Finding]]:
+def list_images(view: ConfigView, splits: tuple[str, ...]) -> tuple[list[Data], list[Finding]]:
     """Let the host, already imported, list the images of the data sets in some splits.
 
     Returns:
         The data sets, without duplicates; and notes about those skipped.
     """
-    data, findings = find_data_sets(Data, config, splits)
-    base, listed = _LISTS[scope_of(config)]
+    data, findings = find_data_sets(Data, view, splits)
+    base, listed = _LISTS[view.scope]
     for dataset in data:
         if reason := _why_not_listed(dataset, base):
             findings.append(note(dataset.name, f'{reason}: its {listed} were not checked'))

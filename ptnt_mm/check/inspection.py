@@ -39,9 +39,10 @@ from ptnt_mm.check.weights import (
     check_weights_fit,
 )
 from ptnt_mm.config.build import build_model
-from ptnt_mm.config.hosts import import_host, scope_of
+from ptnt_mm.config.hosts import import_host
 from ptnt_mm.config.read import require_keys
 from ptnt_mm.config.start import use_pretrained
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.models.backbone import Backbone
 from ptnt_mm.options import documented
 from ptnt_mm.utils.errors import UserError
@@ -88,12 +89,12 @@ def check(
     config = copy.deepcopy(config)
     if pretrained is not None:
         use_pretrained(config, str(pretrained))
-    inspection = Inspection(config, splits, gpus, thorough, on_findings)
+    inspection = Inspection(ConfigView(config), splits, gpus, thorough, on_findings)
     inspection.check_all()
     return inspection.findings
 
 
-def check_before_training(config: Config) -> list[str]:
+def check_before_training(view: ConfigView) -> list[str]:
     """Run the quick half on the inputs of a run; return the warnings, in a line each.
 
     Training itself reports batch, learning rate and weights: of these, only errors count here.
@@ -102,23 +103,21 @@ def check_before_training(config: Config) -> list[str]:
         UserError: if there are errors, with all of them.
     """
     # A bug in a check must not stop a run.
-    inspection = Inspection(config, ('train', 'val'), thorough=False, report_failure=warning)
+    inspection = Inspection(view, ('train', 'val'), thorough=False, report_failure=warning)
     inspection.check_settings()
-    rate = check_learning_rate(config, inspection.gpus)
+    rate = check_learning_rate(view, inspection.gpus)
     inspection.run('learning rate', (f for f in rate if f.severity is Severity.ERROR))
     if not inspection.errors:
         inspection.check_data()
-        inspection.run('mean and std', check_normalisation(config))
-        inspection.run('length', check_lengths(config, inspection.data, inspection.gpus))
+        inspection.run('mean and std', check_normalisation(view))
+        inspection.run('length', check_lengths(view, inspection.data, inspection.gpus))
         # This package's backbones refuse weights themselves; of others, MMEngine only warns.
         if not isinstance(getattr(inspection.model, 'backbone', None), Backbone):
-            inspection.run('weights', check_weights_fit(config, inspection.model))
+            inspection.run('weights', check_weights_fit(view, inspection.model))
         inspection.check_steps()
     if inspection.errors:
         listed = '\n'.join(lines(inspection.errors))
-        raise UserError(
-            f'{config.filename or "the config"} has errors:\n{listed}\nptnt check reports more'
-        )
+        raise UserError(f'{view.name} has errors:\n{listed}\nptnt check reports more')
     return [str(finding) for finding in of_kind(inspection.findings, Severity.WARNING)]
 
 
@@ -132,7 +131,7 @@ class Inspection:
         model: The model, once it is built.
     """
 
-    config: Config
+    view: ConfigView
     splits: tuple[str, ...]
     gpus: int = 1
     thorough: bool = True
@@ -143,8 +142,7 @@ class Inspection:
     findings: list[Finding] = field(default_factory=list)
 
     def __post_init__(self):
-        self.scope = scope_of(self.config)
-        import_host(self.scope)
+        import_host(self.view.scope)
 
     @property
     def errors(self) -> list[Finding]:
@@ -169,82 +167,80 @@ class Inspection:
 
     def check_all(self) -> None:
         """Run all checks."""
-        config = self.config
+        view = self.view
         self.check_settings()
         self.check_data()
-        rate = check_learning_rate(config, self.gpus)
-        self.run('length', check_lengths(config, self.data, self.gpus))
-        self.run('batch and learning rate', check_batch(config, self.gpus), rate)
+        rate = check_learning_rate(view, self.gpus)
+        self.run('length', check_lengths(view, self.data, self.gpus))
+        self.run('batch and learning rate', check_batch(view, self.gpus), rate)
         model = self.model
-        fit = () if model is None else check_weights_fit(config, model)
-        statistics = () if model is None else check_statistics(config, model)
-        names = (
-            () if model is None else check_stored_names(config, model, names_for_heads(self.data))
-        )
-        self.run('weights', check_weights_are_there(config), statistics, names, thorough=fit)
-        self.run('mean and std', check_normalisation(config))
+        fit = () if model is None else check_weights_fit(view, model)
+        statistics = () if model is None else check_statistics(view, model)
+        names = () if model is None else check_stored_names(view, model, names_for_heads(self.data))
+        self.run('weights', check_weights_are_there(view), statistics, names, thorough=fit)
+        self.run('mean and std', check_normalisation(view))
         self.check_steps()
 
     def check_settings(self) -> None:
         """Run the checks that read no data."""
         self.run(
             'settings',
-            check_spelling(self.config),
-            check_rules(self.config, RULES, KEYS),
+            check_spelling(self.view),
+            check_rules(self.view, RULES, KEYS),
         )
         self.run('model', self._build_model())
 
     def check_data(self) -> None:
         """Run the checks of the data and the model."""
-        config = self.config
-        self.run('files', check_files(config, self.splits))
+        view = self.view
+        self.run('files', check_files(view, self.splits))
         self.run('annotations', self._read_annotations())
         data, model = self.data, self.model
         self.run('images', check_images_are_there(data), thorough=check_images_open(data))
         self.run('classes', check_class_names(data))
         classes = names_for_heads(data)
-        counts = check_classes_of_heads(config, classes)
-        built = () if model is None else check_built_heads(config, model, classes)
+        counts = check_classes_of_heads(view, classes)
+        built = () if model is None else check_built_heads(view, model, classes)
         self.run('heads', counts, thorough=built)
-        if self.scope == 'mmseg':
-            self.run('masks', mask_lists.check_pairs(data), thorough=check_masks(data, config))
+        if view.scope == 'mmseg':
+            self.run('masks', mask_lists.check_pairs(data), thorough=check_masks(data, view))
             self.run('zero label', mask_settings.check_zero_label(data))
-            self.run('pipelines', mask_settings.check_loading(data, config))
-            self.run('crops', mask_settings.check_crops(data, config))
-            self.run('ignored pixels', mask_settings.check_ignored(data, config))
-            self.run('evaluation', evaluators.check_evaluators_of_masks(data, config, self.splits))
-        elif self.scope == 'mmpretrain':
-            self.run('evaluation', evaluators.check_evaluators_of_labels(config, self.splits))
+            self.run('pipelines', mask_settings.check_loading(data, view))
+            self.run('crops', mask_settings.check_crops(data, view))
+            self.run('ignored pixels', mask_settings.check_ignored(data, view))
+            self.run('evaluation', evaluators.check_evaluators_of_masks(data, view, self.splits))
+        elif view.scope == 'mmpretrain':
+            self.run('evaluation', evaluators.check_evaluators_of_labels(view, self.splits))
         else:
-            self.run('images with objects', check_filtering(data, config))
+            self.run('images with objects', check_filtering(data, view))
             self.run('boxes', check_boxes(data))
-            self.run('masks', check_object_masks(data, config, self.thorough))
-            self.run('evaluation', evaluators.check_evaluators_of_objects(data, config))
+            self.run('masks', check_object_masks(data, view, self.thorough))
+            self.run('evaluation', evaluators.check_evaluators_of_objects(data, view))
 
     def _build_model(self) -> Iterator[Finding]:
         # An error elsewhere, such as in a hook, does not matter here.
         if any(finding.where.startswith(('model', 'config')) for finding in self.errors):
             yield note('model', 'not built: correct its settings first')
             return
-        self.model = build_model(config_for_trial(self.config))
-        yield from check_parameter_names(self.config, self.model)
-        yield from check_strides(self.config, self.model)
+        self.model = build_model(config_for_trial(self.view))
+        yield from check_parameter_names(self.view, self.model)
+        yield from check_strides(self.view, self.model)
 
     def _read_annotations(self) -> Iterator[Finding]:
         with waiting('Reading annotations'):
-            self.data, findings = read_data(self.config, self.splits)
+            self.data, findings = read_data(self.view, self.splits)
         yield from findings
 
     def check_steps(self) -> None:
         """Train and evaluate on an image or two, if the splits include it."""
         steps = TriedSteps(
-            self.config, self.model, self.data, self.gpus, self.thorough, self.findings
+            self.view, self.model, self.data, self.gpus, self.thorough, self.findings
         )
         if 'train' in self.splits:
             self.run('a training step', steps.check_training())
         loops = [split for split in ('val', 'test') if split in self.splits]
         for split in loops:
-            if split == 'val' or 'val' not in loops or not are_evaluated_alike(self.config):
+            if split == 'val' or 'val' not in loops or not are_evaluated_alike(self.view):
                 self.run(f'evaluation of one image ({split})', steps.check_evaluation(split))
         if 'test' in loops and self.thorough:
             self.run('test-time augmentation', steps.check_tta())

@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from mmengine.config import Config
 from mmengine.fileio import list_dir_or_file
 
-from ptnt_mm.check.data_sets import Data, is_measured
+from ptnt_mm.check.data_sets import Data
 from ptnt_mm.check.image_lists import check_list, endings
 from ptnt_mm.config.settings import kind_of
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.findings import Finding, Severity, error, ok, report_wrong
 from ptnt_mm.utils.many_files import Folders
 from ptnt_mm.utils.text import counted, first_few
@@ -29,18 +29,18 @@ def has_masks(data: Data) -> bool:
     return data.built is None or 'seg_map_path' in data.built.data_prefix
 
 
-def loading_of(pipeline: Sequence[Mapping]) -> Mapping | None:
-    """The step of a pipeline that loads masks; None if there is none."""
+def loading_of(pipeline: Sequence[Mapping]) -> Mapping:
+    """The step of a pipeline that loads masks; empty if there is none."""
     names = ((step, kind_of(step)) for step in pipeline)
-    return next((s for s, name in names if name.startswith('Load') and 'Annotation' in name), None)
+    return next((s for s, name in names if name.startswith('Load') and 'Annotation' in name), {})
 
 
-def needs_masks(config: Config, split: str) -> bool:
+def needs_masks(view: ConfigView, split: str) -> bool:
     """Whether the masks of a split are used for training or evaluation."""
-    return split == 'train' or is_measured(config, split)
+    return split == 'train' or view.split(split).is_measured
 
 
-def check_lists(data: list[Data], config: Config) -> Iterator[Finding]:
+def check_lists(data: list[Data], view: ConfigView) -> Iterator[Finding]:
     """Report the number of images that mmseg lists for each data set, or why there are none."""
     for dataset in data:
         if dataset.is_left_out:
@@ -52,9 +52,9 @@ def check_lists(data: list[Data], config: Config) -> Iterator[Finding]:
         ):
             yield error(dataset.name, 'data_prefix has no folder of images', _PREFIXES)
         elif not has_masks(dataset) and any(
-            kind_of(loading_of(pipeline) or {}) == 'LoadAnnotations'
+            kind_of(loading_of(pipeline)) == 'LoadAnnotations'
             for split, pipeline in dataset.pipelines.items()
-            if needs_masks(config, split)
+            if needs_masks(view, split)
         ):
             yield error(dataset.name, 'data_prefix has no folder of masks', _PREFIXES)
         else:

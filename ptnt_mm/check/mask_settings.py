@@ -3,14 +3,11 @@
 import re
 from collections.abc import Iterator, Mapping
 
-from mmengine.config import Config
-
 from ptnt_mm.check.data_sets import Data
 from ptnt_mm.check.images import size_text
 from ptnt_mm.check.mask_lists import has_masks, loading_of, needs_masks
-from ptnt_mm.check.normalisation import preprocessor_of
-from ptnt_mm.config.data_files import evaluators
 from ptnt_mm.config.settings import dicts_within, kind_of
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.labels.class_masks import IGNORED
 from ptnt_mm.utils.findings import Finding, error, note, ok, warning
 from ptnt_mm.utils.text import first_few
@@ -33,7 +30,7 @@ def check_zero_label(data: list[Data]) -> Iterator[Finding]:
     ]
     for dataset, reduced in reduces:
         for split, pipeline in dataset.pipelines.items():
-            loading = loading_of(pipeline) or {}
+            loading = loading_of(pipeline)
             stated = loading.get('reduce_zero_label')
             if stated not in (None, reduced) and kind_of(loading) == 'LoadAnnotations':
                 yield error(
@@ -57,42 +54,42 @@ def check_zero_label(data: list[Data]) -> Iterator[Finding]:
         yield ok('reduce_zero_label', f'the first class has the value {value}')
 
 
-def ignored_label(config: Config) -> int:
+def ignored_label(view: ConfigView) -> int:
     """The label that a segmenter's loss ignores."""
-    return next((label for _, _, label in _of_heads(config)), IGNORED)
+    return next((label for _, _, label in _of_heads(view)), IGNORED)
 
 
-def check_ignored(data: list[Data], config: Config) -> Iterator[Finding]:
+def check_ignored(data: list[Data], view: ConfigView) -> Iterator[Finding]:
     """Compare heads, padding, evaluators, data sets and pipelines with the first head."""
     if not any(map(has_masks, data)):
         # Depths have no label.
         return
-    label = ignored_label(config)
+    label = ignored_label(view)
     advice = (
         'pixels without a class would count in one place and not in the other: set both to the '
         'same value'
     )
     found = [
         error(where, f'{name} is {other}, the ignore_index of the loss {label}', advice)
-        for where, name, other in _stated_labels(data, config)
+        for where, name, other in _stated_labels(data, view)
         if other != label
     ]
     yield from found or [ok('ignore_index', f'{label} everywhere')]
 
 
-def _of_heads(config: Config) -> _Labels:
-    for path, head in dicts_within(config.model, 'model'):
+def _of_heads(view: ConfigView) -> _Labels:
+    for path, head in dicts_within(view.model, 'model'):
         label = head.get('ignore_index', IGNORED)
         # None is for losses that use a mask instead.
         if re.fullmatch(r'model\.(decode|auxiliary)_head(\[\d+\])?', path) and label is not None:
             yield path, 'ignore_index', label
 
 
-def _stated_labels(data: list[Data], config: Config) -> _Labels:
-    yield from _of_heads(config)
-    yield _WHERE, 'seg_pad_val', preprocessor_of(config).get('seg_pad_val', IGNORED)
+def _stated_labels(data: list[Data], view: ConfigView) -> _Labels:
+    yield from _of_heads(view)
+    yield _WHERE, 'seg_pad_val', view.preprocessor.get('seg_pad_val', IGNORED)
     for split in ('val', 'test'):
-        for evaluator in evaluators(config, split):
+        for evaluator in view.split(split).evaluators:
             if kind_of(evaluator) == 'IoUMetric':
                 label = evaluator.get('ignore_index', IGNORED)
                 yield split, "the evaluator's ignore_index", label
@@ -105,17 +102,17 @@ def _stated_labels(data: list[Data], config: Config) -> _Labels:
                     yield dataset.name, f"{whose}'s {key}", stated[key]
 
 
-def check_loading(data: list[Data], config: Config) -> Iterator[Finding]:
+def check_loading(data: list[Data], view: ConfigView) -> Iterator[Finding]:
     """Check that masks are loaded, and at the right place."""
     for dataset in data:
         for split, pipeline in dataset.pipelines.items():
-            if not dataset.is_left_out and pipeline and needs_masks(config, split):
+            if not dataset.is_left_out and pipeline and needs_masks(view, split):
                 yield from _loading(split, pipeline)
 
 
 def _loading(split: str, pipeline: tuple[Mapping, ...]) -> Iterator[Finding]:
     loading = loading_of(pipeline)
-    if loading is None:
+    if not loading:
         advice = "add dict(type='LoadAnnotations') after the loading of images"
         yield error(split, 'the pipeline loads no masks', advice)
         return
@@ -133,9 +130,9 @@ def _loading(split: str, pipeline: tuple[Mapping, ...]) -> Iterator[Finding]:
         yield error(split, what, 'evaluation would fail: load annotations after it')
 
 
-def check_crops(data: list[Data], config: Config) -> Iterator[Finding]:
+def check_crops(data: list[Data], view: ConfigView) -> Iterator[Finding]:
     """Compare the crops of the training pipeline with the padded size of a batch."""
-    preprocessor = preprocessor_of(config)
+    preprocessor = view.preprocessor
     if kind_of(preprocessor) != 'SegDataPreProcessor':
         yield note(_WHERE, 'is not a SegDataPreProcessor: its size was not compared with the crops')
         return
@@ -153,7 +150,7 @@ def check_crops(data: list[Data], config: Config) -> Iterator[Finding]:
         what = f'size is {preprocessor.size!r}, not (height, width) in pixels'
         yield error(_WHERE, what, f'write size={example}')
         return
-    batch = config.train_dataloader.get('batch_size', 1)
+    batch = view.train.batch_size
     for (name, pipeline), crop in zip(pipelines, crops, strict=True):
         if crop is not None:
             yield _compared(name, crop, size)

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from mmengine.config import Config
 from PIL import Image
 
 from ptnt_mm.check.data_sets import Data, misread_names
 from ptnt_mm.check.mask_form import open_mask
 from ptnt_mm.check.mask_lists import loading_of
 from ptnt_mm.check.mask_settings import ignored_label
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.labels.class_masks import NO_CLASS, RULES, VALUES, label_of_each_value
 from ptnt_mm.utils.findings import (
     Fault,
@@ -37,7 +37,7 @@ _Counted = tuple[Path, np.ndarray]
 """A mask, and its pixels of each value, (256,)."""
 
 
-def check_masks(data: list[Data], config: Config) -> Iterator[Finding]:
+def check_masks(data: list[Data], view: ConfigView) -> Iterator[Finding]:
     """Open every mask; check its format, and find unintended values."""
     for dataset in data:
         opened = _open(dataset)
@@ -48,7 +48,7 @@ def check_masks(data: list[Data], config: Config) -> Iterator[Finding]:
         yield from report_faults(dataset.name, wrong, len(opened))
         masks = [(path, counts) for path, counts, _ in opened if counts is not None]
         if masks and not any(misread_names(dataset)):
-            yield from _check_values(dataset, masks, ignored_label(config))
+            yield from _check_values(dataset, masks, ignored_label(view))
 
 
 def _open(data: Data) -> list[tuple[Path, np.ndarray | None, list[tuple[Fault, str]]]]:

@@ -10,7 +10,6 @@ import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
 
-from mmengine.config import Config
 from mmengine.dist import init_dist
 from mmengine.optim import OptimWrapper
 from mmengine.runner import EpochBasedTrainLoop, IterBasedTrainLoop, TestLoop, ValLoop
@@ -21,9 +20,10 @@ from torch import nn
 from torch.nn.utils import clip_grad_norm_
 from torch.utils.data import DataLoader
 
-from ptnt_mm.config.hosts import HOSTS, scope_of
+from ptnt_mm.config.hosts import HOSTS
 from ptnt_mm.config.read import READ_KEYS
 from ptnt_mm.config.settings import kind_of
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.explain.registered import arguments_of, classes_named, registered_names
 from ptnt_mm.models.optimizer import IDLE, CheckedOptimWrapperConstructor, idle_custom_keys
 from ptnt_mm.utils.findings import Finding, error, ok
@@ -83,9 +83,9 @@ _TAKEN_OUT = {
 _MEANT = ': did you mean {!r}?'
 
 
-def check_spelling(config: Config) -> Iterator[Finding]:
+def check_spelling(view: ConfigView) -> Iterator[Finding]:
     """Find keys, types and values that nothing reads."""
-    found = []
+    found, config = [], view.config
     for key in config.keys() - READ_KEYS:
         # Only keys that are similar to a known one: others are variables of the config.
         meant = _meant(key, READ_KEYS)
@@ -95,22 +95,22 @@ def check_spelling(config: Config) -> Iterator[Finding]:
     for key in sorted(READ_KEYS & config.keys()):
         # One finding for each place.
         once: dict[str, Finding] = {}
-        for finding in _check_value(config[key], key, scope_of(config)):
+        for finding in _check_value(config[key], key, view.scope):
             once.setdefault(finding.where, finding)
         found += once.values()
     yield from found or [ok('config', 'every key and type is known')]
 
 
-def check_parameter_names(config: Config, model: nn.Module) -> Iterator[Finding]:
+def check_parameter_names(view: ConfigView, model: nn.Module) -> Iterator[Finding]:
     """Compare the custom keys of an optimizer with the names of a model's parameters."""
     where = 'optim_wrapper.paramwise_cfg.custom_keys'
-    constructors = classes_named(config.optim_wrapper.get('constructor'), scope_of(config))
+    constructors = classes_named(view.optim_wrapper.get('constructor'), view.scope)
     is_ours = any(
         isinstance(cls, type) and issubclass(cls, CheckedOptimWrapperConstructor)
         for cls in constructors
     )
     parts = {part for name, _ in model.named_parameters() for part in name.split('.')}
-    for key in idle_custom_keys(config.optim_wrapper.get('paramwise_cfg') or {}, model):
+    for key in idle_custom_keys(view.paramwise, model):
         meant = [_meant(part, parts) for part in key.split('.')]
         if any(meant):
             near = next(filter(None, meant))

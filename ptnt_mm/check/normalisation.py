@@ -3,33 +3,25 @@
 from collections.abc import Iterator, Mapping
 from math import inf
 
-from mmengine.config import Config
-
-from ptnt_mm.config.data_files import data_sets
-from ptnt_mm.config.hosts import HOSTS, scope_of
+from ptnt_mm.config.hosts import HOSTS
 from ptnt_mm.config.settings import kind_of
-from ptnt_mm.config.start import is_of_family, starting_weights
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.models.backbone import GREY
 from ptnt_mm.utils.findings import Finding, Severity, error, ok, warning
 
 
-def preprocessor_of(config: Config) -> Mapping:
-    """The settings of a model's data preprocessor; empty if the config has none."""
-    return config.model.get('data_preprocessor') or config.get('data_preprocessor') or {}
-
-
-def check_normalisation(config: Config) -> Iterator[Finding]:
+def check_normalisation(view: ConfigView) -> Iterator[Finding]:
     """Compare the mean and standard deviation in the config with those of the weights."""
     where = 'model.data_preprocessor'
-    scale = preprocessor_of(config)
+    scale = view.preprocessor
     mean, std = scale.get('mean'), scale.get('std')
     # A whole model, as load_from has it, may have been trained with a different mean and std.
-    is_ours = is_of_family(config.model.get('backbone') or {}, scope_of(config))
-    pretrained = is_ours and not config.get('load_from') and starting_weights(config) is not None
+    is_ours = view.is_of_family
+    pretrained = is_ours and not view.load_from and view.starting_weights is not None
     if mean is None or std is None:
         what = f'has mean={mean} and std={std}: the model gets values from 0 to 255'
         # Some detectors are trained like this from random initialisation, such as YOLOX.
-        starts = is_ours or starting_weights(config) is not None
+        starts = is_ours or view.starting_weights is not None
         severity = Severity.WARNING if starts else Severity.NOTE
         yield Finding(severity, where, what, f'write mean={list(GREY)}, std={list(GREY)}')
     elif not all(0 < number < inf for number in std):
@@ -39,22 +31,22 @@ def check_normalisation(config: Config) -> Iterator[Finding]:
         what = f'mean={list(mean)} and std={list(std)} are for images from 0 to 1'
         yield error(where, what, 'images have values from 0 to 255 here: multiply both by 255')
     elif pretrained:
-        found = list(_unlike_the_authors(config, where, scale))
+        found = list(_unlike_the_authors(view, where, scale))
         what = f'mean and std are {GREY[0]} and images RGB, as for the weights'
         yield from found or [ok(where, what)]
     else:
         yield ok(where, f'mean={list(mean)}, std={list(std)}')
 
 
-def _unlike_the_authors(config: Config, where: str, scale: Mapping) -> Iterator[Finding]:
+def _unlike_the_authors(view: ConfigView, where: str, scale: Mapping) -> Iterator[Finding]:
     for key in ('mean', 'std'):
         if tuple(scale[key]) != GREY:
             what = f'is {list(scale[key])}; the published weights were trained with {list(GREY)}'
             advice = f'write {key}={list(GREY)}, unless your weights were trained otherwise'
             yield warning(f'{where}.{key}', what, advice)
-    key = HOSTS.get(scope_of(config), HOSTS['mmdet']).to_rgb
+    key = HOSTS.get(view.scope, HOSTS['mmdet']).to_rgb
     # A data set without image files, such as CIFAR, has RGB.
-    steps = [kind_of(step) for dataset in data_sets(config, 'train') for step in dataset.pipeline]
+    steps = [kind_of(step) for dataset in view.train.data_sets for step in dataset.pipeline]
     reads_files = not steps or any(step.startswith('LoadImage') for step in steps)
     if reads_files and not scale.get(key):
         what = 'is not set, and images are read as BGR; the published weights expect RGB'

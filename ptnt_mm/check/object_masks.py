@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 
-from mmengine.config import Config
 from mmengine.registry import TRANSFORMS, DefaultScope
 
 from ptnt_mm.check.coco_annotations import DetectionData
-from ptnt_mm.config.data_files import evaluators
 from ptnt_mm.config.settings import dicts_within, kind_of
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.labels.masks import BROKEN, RULES, RULES_OF_FORM, Mask, fault_of
 from ptnt_mm.utils.findings import Fault, Finding, error, note, ok, report_faults
 from ptnt_mm.utils.text import counted, first_few
@@ -22,15 +21,13 @@ _SAMPLE = 5_000
 
 
 def check_object_masks(
-    data: list[DetectionData], config: Config, thorough: bool
+    data: list[DetectionData], view: ConfigView, thorough: bool
 ) -> Iterator[Finding]:
     """Compare the needs of the heads with the pipelines, the annotations and the evaluators."""
-    heads = _mask_heads(config)
+    heads = _mask_heads(view)
     taught = [path for path, kind in heads.items() if kind not in _OF_BOXES]
-    measured = _splits_with_masks(config)
-    others = (
-        kind_of(settings) in _ALSO_MASKS for _, settings in dicts_within(config.model, 'model')
-    )
+    measured = _splits_with_masks(view)
+    others = (kind_of(settings) in _ALSO_MASKS for _, settings in dicts_within(view.model, 'model'))
     if measured and not heads and not any(others):
         what = "the evaluator's metric 'segm' needs masks, and the model has no mask head"
         advice = "set metric='bbox', or use a config with a mask head"
@@ -53,22 +50,24 @@ def check_object_masks(
         yield note('model', 'has no mask head: masks were not checked')
 
 
-def _mask_heads(config: Config) -> dict[str, str]:
+def _mask_heads(view: ConfigView) -> dict[str, str]:
     """The paths of mask heads in the model's settings, and their types."""
     return {
         path: kind_of(settings)
-        for path, settings in dicts_within(config.model, 'model')
+        for path, settings in dicts_within(view.model, 'model')
         if path.rpartition('.')[2].partition('[')[0] in ('mask_head', 'panoptic_head')
         and settings.get('type')
     }
 
 
-def _splits_with_masks(config: Config) -> list[str]:
+def _splits_with_masks(view: ConfigView) -> list[str]:
     # A metric is one name or a list of names; no other metric has segm in its name.
     return [
         split
         for split in ('val', 'test')
-        if any('segm' in (evaluator.get('metric') or ()) for evaluator in evaluators(config, split))
+        if any(
+            'segm' in (evaluator.get('metric') or ()) for evaluator in view.split(split).evaluators
+        )
     ]
 
 

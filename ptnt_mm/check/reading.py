@@ -4,13 +4,11 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any
 
-from mmengine.config import Config
-
 from ptnt_mm.check.coco_annotations import check_annotations, load_annotations
 from ptnt_mm.check.image_labels import check_labels
 from ptnt_mm.check.image_lists import list_images
 from ptnt_mm.check.mask_lists import check_lists
-from ptnt_mm.config.hosts import scope_of
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.findings import Finding
 
 _LOADING = {
@@ -21,7 +19,7 @@ _LOADING = {
 """For each host, the function that reads its data sets, and the first check of them."""
 
 
-def read_data(config: Config, splits: tuple[str, ...]) -> tuple[Sequence[Any], Iterator[Finding]]:
+def read_data(view: ConfigView, splits: tuple[str, ...]) -> tuple[Sequence[Any], Iterator[Finding]]:
     """Read the data sets of some splits with the host, which is already imported.
 
     Returns:
@@ -29,6 +27,6 @@ def read_data(config: Config, splits: tuple[str, ...]) -> tuple[Sequence[Any], I
         are only looked for when they are iterated over.
     """
     # Other libraries have data sets like mmdet's, or none.
-    read, check = _LOADING.get(scope_of(config), _LOADING['mmdet'])
-    data, findings = read(config, splits)
-    return data, chain(findings, check(data, config))
+    read, check = _LOADING.get(view.scope, _LOADING['mmdet'])
+    data, findings = read(view, splits)
+    return data, chain(findings, check(data, view))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from ptnt_mm.check.rules import Predicate, Setting
-from ptnt_mm.config.settings import kind_of
+from ptnt_mm.config.settings import dicts_within, kind_of
 from ptnt_mm.utils.numbers import is_number
 
 _AUGMENTING = (
@@ -48,7 +48,7 @@ def not_a_count(setting: Setting) -> bool:
 
 def _after_the_end(setting: Setting) -> str | bool:
     """A number in the loop's unit that training never reaches."""
-    length = setting.facts.length
+    length = setting.view.length
     is_after = is_number(setting.value) and length.end < setting.value < float('inf')
     return is_after and f'training ends after {length.text}'
 
@@ -56,25 +56,25 @@ def _after_the_end(setting: Setting) -> str | bool:
 def after_the_end(setting: Setting) -> str | bool:
     """A number of a schedule or hook, in the unit of the loop, after the end of training."""
     by_epoch = setting.beside.get('by_epoch', True)
-    return by_epoch == setting.facts.length.by_epoch and _after_the_end(setting)
+    return by_epoch == setting.view.length.by_epoch and _after_the_end(setting)
 
 
 def never_due(setting: Setting) -> str | bool:
     """A number of a loop, which evaluates never or once; the first after the end is allowed."""
-    return setting.value != setting.facts.length.end + 1 and _after_the_end(setting)
+    return setting.value != setting.view.length.end + 1 and _after_the_end(setting)
 
 
 def counts_epochs_of_iterations(setting: Setting) -> bool:
     """A schedule or hook by epochs, explicitly or by default, in a loop by iterations."""
     has_unit = isinstance(setting.value, Mapping) and 'type' in setting.value
     by_epoch = has_unit and setting.value.get('by_epoch', True)
-    known = setting.facts.length.end < float('inf')
-    return bool(by_epoch) and known and not setting.facts.length.by_epoch
+    known = setting.view.length.end < float('inf')
+    return bool(by_epoch) and known and not setting.view.length.by_epoch
 
 
 def in_epochs_by_iteration(setting: Setting) -> str | bool:
     """Ends in a schedule by iterations that look like epochs; warm-ups may be short."""
-    length, schedule = setting.facts.length, setting.value
+    length, schedule = setting.view.length, setting.value
     if not isinstance(schedule, Mapping) or not length.by_epoch or schedule.get('by_epoch', True):
         return False
     ends = [schedule.get(key) for key in ('end', 'T_max', 'total_iters')]
@@ -156,9 +156,8 @@ def is_alone(setting: Setting) -> str | bool:
     split, _, part = setting.path.partition('_')
     if setting.value is not None or part not in _PARTS:
         return False
-    config = setting.facts.config
     others = [f'{split}_{other}' for other in _PARTS]
-    return ' and '.join(other for other in others if config.get(other) is not None)
+    return ' and '.join(o for o in others if setting.view.config.get(o) is not None)
 
 
 def lacks_test_mode(setting: Setting) -> bool:
@@ -171,14 +170,15 @@ def lacks_test_mode(setting: Setting) -> bool:
 
 def keeps_other_ratio(setting: Setting) -> str | bool:
     """A keep_ratio that no training transform has; returns theirs."""
-    kept = setting.facts.kept_ratios
+    inside = dicts_within(setting.view.train.loader, '')
+    kept = {bool(step['keep_ratio']) for _, step in inside if 'keep_ratio' in step}
     differs = isinstance(setting.value, bool) and kept == {not setting.value}
     return differs and f'{not setting.value}'
 
 
 def saves_often(setting: Setting) -> bool:
     """A checkpoint hook that counts iterations as if they were epochs."""
-    hook, length = setting.value, setting.facts.length
+    hook, length = setting.value, setting.view.length
     if not isinstance(hook, Mapping) or hook.get('by_epoch', True) or not length.by_epoch:
         return False
     return is_number(hook.get('interval')) and 0 < hook['interval'] <= length.end
@@ -186,6 +186,6 @@ def saves_often(setting: Setting) -> bool:
 
 def evaluates_often(setting: Setting) -> bool:
     """An interval of so few iterations that epochs were probably meant."""
-    length = setting.facts.length
+    length = setting.view.length
     often = is_number(setting.value) and 0 < setting.value <= 10
     return often and not length.by_epoch and 1000 < length.end < float('inf')

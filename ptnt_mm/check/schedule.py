@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from mmengine.config import Config
-
 from ptnt_mm.check.data_sets import Data
 from ptnt_mm.config.settings import kind_of
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.findings import Finding, error, note, ok, warning
 from ptnt_mm.utils.numbers import is_number
 from ptnt_mm.utils.text import counted
@@ -16,27 +15,21 @@ _ADAM_LIMIT = 5e-3
 _LARGE = 512  # images
 
 
-def schedulers_of(config: Config) -> list[dict]:
-    """The settings of the schedulers of parameters; a config may have a list or just one."""
-    found = config.get('param_scheduler') or []
-    return list(found) if isinstance(found, (list, tuple)) else [found]
-
-
-def check_lengths(config: Config, data: Sequence[Data], gpus: int) -> Iterator[Finding]:
+def check_lengths(view: ConfigView, data: Sequence[Data], gpus: int) -> Iterator[Finding]:
     """Compare lengths in iterations with the lengths of an epoch and of training, if known."""
-    epochs = (config.get('train_cfg') or {}).get('max_epochs')
-    images = _images_of_an_epoch(config, data)
+    epochs = view.train.loop.get('max_epochs')
+    images = _images_of_an_epoch(view, data)
     if not isinstance(epochs, int) or not images:
         return
-    batch = _images_and_steps(config)[0] * gpus
+    batch = _images_and_steps(view)[0] * gpus
     length = -(-images // max(batch, 1))
-    for i, schedule in enumerate(schedulers_of(config)):
+    for i, schedule in enumerate(view.schedulers):
         end = schedule.get('end')
         if not schedule.get('by_epoch', True) and isinstance(end, int) and end > length * epochs:
             run = f'{counted(epochs, "epoch")} of {length} iterations'
             what = f'is {end}, but training ends after {run}'
             yield warning(f'param_scheduler[{i}].end', what, 'lower it, or train for longer')
-    logger = (config.get('default_hooks') or {}).get('logger') or {}
+    logger = view.default_hook('logger')
     interval = logger.get('interval', 10)
     # MMEngine also logs at the end of an epoch that is not long.
     is_long = logger.get('ignore_last', True) and length > logger.get('interval_exp_name', 1000)
@@ -45,17 +38,17 @@ def check_lengths(config: Config, data: Sequence[Data], gpus: int) -> Iterator[F
         yield note('default_hooks.logger.interval', what)
 
 
-def check_batch(config: Config, gpus: int) -> Iterator[Finding]:
+def check_batch(view: ConfigView, gpus: int) -> Iterator[Finding]:
     """Report the effective batch: the images that one step of the optimizer learns from."""
-    images, steps = _images_and_steps(config)
+    images, steps = _images_and_steps(view)
     parts = ((images, 'image'), (gpus, 'process'), (steps, 'step'))
     batch = ' x '.join(counted(number, noun) for number, noun in parts)
     yield ok('Effective batch', f'{batch} = {images * gpus * steps}')
 
 
-def check_learning_rate(config: Config, gpus: int) -> Iterator[Finding]:
+def check_learning_rate(view: ConfigView, gpus: int) -> Iterator[Finding]:
     """Compare the learning rate with the one for the effective batch."""
-    optimizer = config.optim_wrapper.get('optimizer') or {}
+    optimizer = view.optimizer
     lr, where = optimizer.get('lr'), 'Learning rate'
     if lr is None:
         yield note(where, "the optimizer's own default")
@@ -63,8 +56,8 @@ def check_learning_rate(config: Config, gpus: int) -> Iterator[Finding]:
     if not is_number(lr) or not lr > 0:
         yield error(where, f'{lr!r} is not a number above 0', 'set optim_wrapper.optimizer.lr')
         return
-    images, steps = _images_and_steps(config)
-    batch, scale = images * gpus * steps, config.get('auto_scale_lr') or {}
+    images, steps = _images_and_steps(view)
+    batch, scale = images * gpus * steps, view.auto_scale_lr
     base = scale.get('base_batch_size')
     # MMEngine scales by the images loaded at once and ignores accumulated steps.
     scaled = base and f'{lr * images * gpus / base:.3g}'
@@ -84,15 +77,14 @@ def check_learning_rate(config: Config, gpus: int) -> Iterator[Finding]:
         yield warning(where, what, 'published recipes have 1e-4 to 4e-3')
 
 
-def _images_and_steps(config: Config) -> tuple[int, int]:
+def _images_and_steps(view: ConfigView) -> tuple[int, int]:
     """Images that a process loads at once, and steps whose gradients are summed up."""
-    images = config.train_dataloader.get('batch_size', 1)
-    return images, config.optim_wrapper.get('accumulative_counts', 1)
+    return view.train.batch_size, view.accumulated_steps
 
 
-def _images_of_an_epoch(config: Config, data: Sequence[Data]) -> int | None:
+def _images_of_an_epoch(view: ConfigView, data: Sequence[Data]) -> int | None:
     """The number of images in a pass through the training data; None if unknown."""
-    data_set, times = config.train_dataloader.get('dataset') or {}, 1
+    data_set, times = view.train.dataset, 1
     while kind_of(data_set) == 'RepeatDataset':
         data_set, times = data_set['dataset'], times * data_set['times']
     trained = [dataset for dataset in data if dataset.trains]

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 import torch
-from mmengine.config import Config
 from torch import nn
 
 from ptnt_mm.check.trial.setup import undisturbed
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.explain.causes import one_line
 from ptnt_mm.utils.findings import Finding, error, note, ok
 
@@ -18,7 +18,7 @@ _ADVICE = (
 )
 
 
-def check_strides(config: Config, model: nn.Module) -> Iterator[Finding]:
+def check_strides(view: ConfigView, model: nn.Module) -> Iterator[Finding]:
     """Run the backbone and the neck on a small image; compare the maps with what heads expect.
 
     Generators of anchors and points and extractors of regions have separate strides, and a head
@@ -28,7 +28,7 @@ def check_strides(config: Config, model: nn.Module) -> Iterator[Finding]:
     if not strides:
         return
     try:
-        with undisturbed(config), torch.no_grad():
+        with undisturbed(view.scope), torch.no_grad():
             maps = model.eval().extract_feat(torch.zeros(1, 3, _SIDE, _SIDE))
     except Exception as err:  # a model may need more than an image
         yield note('model', f'strides were not compared: {one_line(err)}')

@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator
 
-from mmengine.config import Config
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from ptnt_mm.config.class_names import compare_class_names
-from ptnt_mm.config.data_files import data_sets
 from ptnt_mm.config.settings import kind_of
-from ptnt_mm.config.start import check_start, starting_weights
+from ptnt_mm.config.start import check_start
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.models.backbone import Backbone
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, error, note, ok, warning
@@ -18,11 +17,11 @@ from ptnt_mm.weights.reader.read import read_checkpoint
 from ptnt_mm.weights.reader.refusal import CheckpointError
 
 
-def describe_start(config: Config, weights: str | None) -> Iterator[Finding]:
+def describe_start(view: ConfigView, weights: str | None) -> Iterator[Finding]:
     """Report whether training starts from a file, an address or random initialisation."""
     if weights is not None:
         yield ok('Weights', f'training starts from {weights}')
-    elif any(kind_of(dataset.settings) == 'ImageNet' for dataset in data_sets(config, 'train')):
+    elif any(kind_of(dataset.settings) == 'ImageNet' for dataset in view.train.data_sets):
         yield ok('Weights', 'training starts from random initialisation, as in pretraining')
     else:
         yield note(
@@ -32,24 +31,24 @@ def describe_start(config: Config, weights: str | None) -> Iterator[Finding]:
         )
 
 
-def check_weights_are_there(config: Config) -> Iterator[Finding]:
+def check_weights_are_there(view: ConfigView) -> Iterator[Finding]:
     """Check that the file that training starts from exists, without opening it."""
     try:
-        yield from describe_start(config, check_start(config))
+        yield from describe_start(view, check_start(view))
     except UserError as err:
         yield error('model.backbone', str(err))
 
 
-def check_weights_fit(config: Config, model: nn.Module) -> Iterator[Finding]:
+def check_weights_fit(view: ConfigView, model: nn.Module) -> Iterator[Finding]:
     """Read the file that training starts from, without running any code in it, and load it."""
-    weights = starting_weights(config)
+    weights = view.starting_weights
     if weights is None:
         return
     if '://' in weights:
         yield note('Weights', f'{weights} is an address: it was not downloaded')
         return
     backbone = getattr(model, 'backbone', None)
-    init = None if config.get('load_from') else pretrained_init(getattr(backbone, 'init_cfg', None))
+    init = None if view.load_from else pretrained_init(getattr(backbone, 'init_cfg', None))
     try:
         report = try_pretrained(backbone, weights, init)
     except CheckpointError as err:
@@ -62,10 +61,10 @@ def check_weights_fit(config: Config, model: nn.Module) -> Iterator[Finding]:
 
 
 def check_stored_names(
-    config: Config, model: nn.Module, names: tuple[str, ...]
+    view: ConfigView, model: nn.Module, names: tuple[str, ...]
 ) -> Iterator[Finding]:
     """Compare the class names in the file of a whole model with those of the training data."""
-    weights = config.get('load_from')
+    weights = view.load_from
     # Other checks report what cannot be read.
     if not weights or '://' in weights or not names:
         return
@@ -80,10 +79,10 @@ def check_stored_names(
         yield error('load_from', str(err))
 
 
-def check_statistics(config: Config, model: nn.Module) -> Iterator[Finding]:
+def check_statistics(view: ConfigView, model: nn.Module) -> Iterator[Finding]:
     """Find BatchNorm that keeps its initial statistics, as mmdet's ResNet does by default."""
     backbone = getattr(model, 'backbone', None)
-    starts = starting_weights(config) or config.model.get('init_cfg')
+    starts = view.starting_weights or view.model.get('init_cfg')
     # Those of our family raise an error at the start.
     if backbone is None or isinstance(backbone, Backbone) or starts:
         return

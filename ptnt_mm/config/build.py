@@ -7,7 +7,8 @@ from mmengine.config import Config
 from mmengine.registry import MODELS, DefaultScope
 from torch import nn
 
-from ptnt_mm.config.hosts import import_host, scope_of
+from ptnt_mm.config.hosts import import_host
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.explain.building import explained_building
 from ptnt_mm.weights.mmengine import require_safe_loading
 
@@ -22,7 +23,7 @@ def build_model(config: Config, name: str = 'the model') -> nn.Module:
             message begins with ``name``.
     """
     require_safe_loading()
-    scope = scope_of(config)
+    scope = ConfigView(config).scope
     import_host(scope)
     with (
         DefaultScope.overwrite_default_scope(scope),

@@ -7,8 +7,7 @@ from typing import Any
 from mmengine.config import Config
 from torch import nn
 
-from ptnt_mm.config.data_files import class_of, data_sets
-from ptnt_mm.config.hosts import scope_of
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.colours import palette_of
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted, first_few, printable
@@ -31,22 +30,13 @@ def find_classes(meta: dict, config: Config, model: nn.Module) -> dict[str, Any]
         'random': the ``dataset_meta`` of a host's visualizer.
     """
     number = count_classes(model)
-    for known in (_of_checkpoint(meta), metainfo_of_test_data(config)):
+    for known in (_of_checkpoint(meta), ConfigView(config).test.metainfo):
         names = known.get('classes')
         if _are_names(names) and number in (None, len(names)):
             palette = palette_of(known, len(names))
             classes = tuple(printable(str(name)) for name in names)
             return dict(classes=classes, palette=[tuple(colour) for colour in palette])
     return dict(classes=None, palette='random')
-
-
-def metainfo_of_test_data(config: Config) -> dict:
-    """The metainfo in the settings of the test data set, otherwise of its class."""
-    data_set = next(data_sets(config, 'test'))
-    cls = class_of(data_set.settings, scope_of(config))
-    known = {**getattr(cls, 'METAINFO', {}), **(data_set.settings.get('metainfo') or {})}
-    stated = data_set.stated_classes
-    return known if stated is None else known | dict(classes=stated)
 
 
 def compare_class_names(meta: dict, data: object, model: nn.Module, source: str) -> str | None:

@@ -6,8 +6,6 @@ import warnings
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 
-from mmengine.config import Config
-
 from ptnt_mm.explain.causes import Kind, explain
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.imports import without_garbage_collection
@@ -36,11 +34,6 @@ HOSTS = {
     'mmpretrain': Host('classification', 'DumpResults', own_drawing=True, to_rgb='to_rgb'),
 }
 """Hosts by the default scope of their configs, which is also their import name."""
-
-
-def scope_of(config: Config) -> str:
-    """The scope that a config's types are looked up in."""
-    return config.get('default_scope') or 'mmengine'
 
 
 def import_host(scope: str) -> None:

@@ -5,9 +5,8 @@ from pathlib import Path
 
 from mmengine.config import Config
 
-from ptnt_mm.config.data_files import data_sets, evaluators, separate_evaluator
-from ptnt_mm.config.hosts import HOSTS, scope_of
 from ptnt_mm.config.settings import kind_of
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.load_in_range import stated_range
 from ptnt_mm.utils.atomic_files import check_new
 from ptnt_mm.utils.errors import UserError
@@ -28,22 +27,22 @@ def add_drawing(config: Config, folder: Path) -> None:
     there = next(path for path in (folder, *folder.parents) if path.exists())
     if not there.is_dir():
         raise UserError(f'`show_dir={folder}`: {there} is a file, not a folder: choose another')
-    host = HOSTS.get(scope_of(config))
-    if host is not None and host.own_drawing:
+    view = ConfigView(config)
+    if view.host is not None and view.host.own_drawing:
         # The folder that the images of all joined data sets are in.
         roots = []
-        for dataset in data_sets(config, 'test'):
+        for dataset in view.test.data_sets:
             prefix = dataset.prefixes.get('img_path') or ''
             roots.append(os.path.abspath(Path(dataset.settings.get('data_root') or '', prefix)))
         hook = dict(type='DrawPredictionsHook', folder=str(folder), root=os.path.commonpath(roots))
-        config.custom_hooks = [*(config.get('custom_hooks') or []), hook]
+        config.custom_hooks = [*view.custom_hooks, hook]
         return
     if stated_range(config) is not None:
         raise UserError(
             "`show_dir` draws with the host's hook, which reads images without the range of "
             'LoadImageInRange, nearly black: ptnt infer draws them'
         )
-    hook = (config.get('default_hooks') or {}).get('visualization')
+    hook = view.default_hooks.get('visualization')
     if hook is None:
         raise UserError("`show_dir` needs default_hooks.visualization, the host's drawing hook")
     if config.get('visualizer') is None:
@@ -60,14 +59,14 @@ def add_dump(config: Config, file: Path) -> None:
         raise UserError(
             f'`out={file}`: predictions are written as a pickle, so the name must end in .pkl'
         )
-    if (separate := separate_evaluator(config, 'test')) is not None:
+    view = ConfigView(config)
+    if (separate := view.test.separate_evaluator) is not None:
         raise UserError(
             f'`out={file}`: {kind_of(separate)} measures parts of the predictions, and cannot '
             'write all of them: omit `out`'
         )
     check_new(file, overwrite=True)
-    host = HOSTS.get(scope_of(config))
     config.test_evaluator = [
-        *evaluators(config, 'test'),
-        dict(type=host.dump if host else 'DumpResults', out_file_path=str(file)),
+        *view.test.evaluators,
+        dict(type=view.host.dump if view.host else 'DumpResults', out_file_path=str(file)),
     ]

@@ -9,8 +9,8 @@ import numpy as np
 from mmengine import fileio
 from mmengine.config import Config
 
-from ptnt_mm.config.data_files import data_sets
 from ptnt_mm.config.settings import kind_of
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.data.image_files import read_image
 from ptnt_mm.registry import TRANSFORMS
 from ptnt_mm.utils.decoding import Range, read_values, scaled
@@ -74,7 +74,7 @@ class LoadImageInRange:
 
 def stated_range(config: Config, split: str = 'test') -> Range | None:
     """The range that a config loads the images of a split in; None for the hosts' loading."""
-    for data_set in data_sets(config, split):
+    for data_set in ConfigView(config).split(split).data_sets:
         for step in data_set.pipeline:
             if kind_of(step) == 'LoadImageInRange':
                 return LoadImageInRange(step.get('value_range')).value_range

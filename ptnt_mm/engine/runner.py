@@ -15,7 +15,8 @@ from mmengine.runner import BaseLoop, Runner
 from mmengine.runner.checkpoint import _load_checkpoint_to_model
 from torch.utils.data import DataLoader
 
-from ptnt_mm.config.hosts import import_host, scope_of
+from ptnt_mm.config.hosts import import_host
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.run_display import RunDisplay
 from ptnt_mm.engine.safeguards import use_safeguards
 from ptnt_mm.explain.building import explained_building, explained_late_building
@@ -115,7 +116,7 @@ def build_runner(config: Config, checkpoint: dict | None = None) -> Runner:
         UserError: if the host cannot be imported, or a constructor refuses its arguments.
     """
     require_safe_loading()
-    import_host(scope_of(config))
+    import_host(ConfigView(config).scope)
     use_safeguards(config)
     with explained_building(config.filename or 'the config'):
         if 'runner_type' in config:

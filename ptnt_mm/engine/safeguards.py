@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from mmengine.config import Config
 
 from ptnt_mm.config.settings import kind_of
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.config.zoo import config_root
 
 
@@ -15,10 +16,10 @@ def safeguards() -> list[dict]:
 
 def use_safeguards(config: Config) -> None:
     """Add hooks that a config lacks; hooks that it has keep their settings."""
-    hooks = list(config.get('custom_hooks') or [])
+    view = ConfigView(config)
+    hooks, defaults = view.custom_hooks, view.default_hooks
     named = {kind_of(hook) for hook in hooks if isinstance(hook, Mapping)}
     config.custom_hooks = hooks + [hook for hook in safeguards() if hook.type not in named]
-    defaults = config.get('default_hooks') or {}
     # MMEngine adds its own if the key is missing; None disables checkpoints.
     checkpoint = defaults.get('checkpoint', dict(type='CheckpointHook', interval=1))
     if checkpoint is not None and kind_of(checkpoint) == 'CheckpointHook':

@@ -8,6 +8,7 @@ from mmengine.config import Config, ConfigDict
 from ptnt_mm.config.settings import flat_settings
 from ptnt_mm.config.start import check_start, freeze_batch_norm, use_pretrained
 from ptnt_mm.config.stored import stored_config
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.run_checkpoints import read_latest_checkpoint, read_resumable
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights.mmengine import without_config
@@ -51,7 +52,7 @@ def choose_start(
         UserError: if a file is missing or cannot be read, or if arguments contradict each other.
     """
     if seed is not None:
-        config.randomness = dict(config.get('randomness') or {}, seed=seed)
+        config.randomness = dict(ConfigView(config).randomness, seed=seed)
     checkpoint, stored = None, ConfigDict()
     if resume is not None:
         if resume == 'auto':
@@ -61,7 +62,7 @@ def choose_start(
         config.resume = content is not None
         if content is not None:
             checkpoint, stored = _use_resume(config, str(file), content)
-        goes_on_with = (config.get('randomness') or {}).get('seed')
+        goes_on_with = ConfigView(config).randomness.get('seed')
         if seed not in (None, goes_on_with):
             raise UserError(
                 f'`seed={seed}`: the run that `resume` continues has seed {goes_on_with}: '
@@ -75,7 +76,7 @@ def choose_start(
                 'the config), not both'
             )
         use_pretrained(config, pretrained)
-    return Start(check_start(config), checkpoint, stored)
+    return Start(check_start(ConfigView(config)), checkpoint, stored)
 
 
 def _use_resume(config: Config, file: str, content: dict) -> tuple[dict, ConfigDict]:
@@ -89,7 +90,7 @@ def _use_resume(config: Config, file: str, content: dict) -> tuple[dict, ConfigD
     stored = stored_config(content['meta'].get('cfg', ''))
     seed = content['meta'].get('seed')
     if isinstance(seed, int):
-        config.randomness = dict(config.get('randomness') or {}, seed=seed)
+        config.randomness = dict(ConfigView(config).randomness, seed=seed)
     backbone = config.model.get('backbone')
     if backbone is not None:
         backbone.init_cfg = None

@@ -8,8 +8,8 @@ from mmengine.runner import Runner
 
 from ptnt_mm.check.before_testing import check_before_testing
 from ptnt_mm.check.trial.evaluation_step import with_tta_pipeline
-from ptnt_mm.config.data_files import check_data_files
 from ptnt_mm.config.read import require_keys
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.evaluation_outputs import add_drawing, add_dump
 from ptnt_mm.engine.failures import failed_test_explained
 from ptnt_mm.engine.launcher import choose_launcher, is_first_process
@@ -62,17 +62,19 @@ def build_test(
     config = copy.deepcopy(config)
     choose_launcher(config, launcher)
     create_work_dir(config, work_dir)
-    check_data_files(config, ('test',))
     _use_checkpoint(config, str(checkpoint))
+    view = ConfigView(config)
+    view.require_files(('test',))
+    require_checkpoint(checkpoint)
     if tta:
         _require_tta(config)
-    warnings = check_before_testing(config, tta) if is_first_process(config) else []
+    warnings = check_before_testing(view, tta) if is_first_process(config) else []
     if show_dir is not None:
         add_drawing(config, Path(show_dir).absolute())
     if out is not None:
         add_dump(config, Path(out))
     if tta:
-        config = with_tta_pipeline(config)
+        config = with_tta_pipeline(view).config
         config.model = ConfigDict(**config.tta_model, module=config.model)
     runner = build_runner(config)
     for line in warnings:
@@ -87,7 +89,6 @@ def run_test(runner: Runner) -> dict[str, float]:
 
 
 def _use_checkpoint(config: Config, checkpoint: str) -> None:
-    require_checkpoint(checkpoint)
     config.load_from = checkpoint
     config.resume = False
     if config.model.get('backbone'):

@@ -15,10 +15,10 @@ from mmengine.runner import Runner
 from ptnt_mm.check.inspection import check_before_training
 from ptnt_mm.check.schedule import check_batch, check_learning_rate
 from ptnt_mm.check.weights import describe_start
-from ptnt_mm.config.data_files import check_data_files
 from ptnt_mm.config.read import require_keys
 from ptnt_mm.config.settings import kind_of
 from ptnt_mm.config.stored import changed_settings
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine import training_modes
 from ptnt_mm.engine.failures import failures_explained
 from ptnt_mm.engine.hooks.remove_earlier_run import RemoveEarlierRunHook
@@ -89,13 +89,14 @@ def train(
     is_first = is_first_process(config)
     with lock_work_dir(work_dir) if is_first else nullcontext():
         start = choose_start(config, work_dir, pretrained, resume, seed)
-        check_data_files(config, ('train', 'val'))
+        view = ConfigView(config)
+        view.require_files(('train', 'val'))
         # Before anything is built: it may refuse, and sees only what an earlier run left.
         hooks = [RemoveEarlierRunHook(work_dir, start.weights)] if overwrite else []
         if is_first and not overwrite and resume is None:
             require_fresh(work_dir)
         # Once is enough, and large annotation files take a while.
-        warnings = check_before_training(config) if is_first else []
+        warnings = check_before_training(view) if is_first else []
         runner = build_runner(config, start.checkpoint)
         require_same_start(start.checkpoint)
         runner.register_custom_hooks(hooks)
@@ -105,7 +106,7 @@ def train(
             warnings.append(f'Changed since the checkpoint: {line}')
         for line in warnings:
             runner.logger.warning(line)
-        _log_opening(runner.logger, config, start.weights, command)
+        _log_opening(runner.logger, view, start.weights, command)
         # Only the runner references the checkpoint now, and frees it after loading.
         del start
         try:
@@ -138,17 +139,17 @@ def _how_to_continue(
 
 
 def _log_opening(
-    logger: logging.Logger, config: Config, weights: str | None, command: tuple[str, ...]
+    logger: logging.Logger, view: ConfigView, weights: str | None, command: tuple[str, ...]
 ) -> None:
     """Log the setup before the first iteration."""
     if is_main_process():  # the one that logs: hashing weights takes a while
         for line in how_to_repeat(command, weights):
             logger.info(line, extra=FOR_THE_FILE)
     gpus = get_world_size()
-    for finding in (*check_batch(config, gpus), *check_learning_rate(config, gpus)):
+    for finding in (*check_batch(view, gpus), *check_learning_rate(view, gpus)):
         is_bad = finding.severity in (Severity.WARNING, Severity.ERROR)
         logger.log(logging.WARNING if is_bad else logging.INFO, str(finding))
     if weights is None:
-        for finding in describe_start(config, None):
+        for finding in describe_start(view, None):
             level = logging.INFO if finding.severity is Severity.OK else logging.WARNING
             logger.log(level, str(finding))

@@ -9,6 +9,7 @@ from mmengine.device import get_device
 
 from ptnt_mm.config.read import require_keys
 from ptnt_mm.config.settings import kind_of
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import unknown_name
 
@@ -26,7 +27,7 @@ LOG_BACKENDS = {
 
 def use_deterministic(config: Config) -> None:
     """Use deterministic operations, which are slower on a GPU."""
-    config.randomness = dict(config.get('randomness') or {}, deterministic=True)
+    config.randomness = dict(ConfigView(config).randomness, deterministic=True)
 
 
 def use_mixed_precision(config: Config) -> None:
@@ -59,7 +60,7 @@ def scale_learning_rate(config: Config) -> None:
     Raises:
         UserError: if the config has no ``base_batch_size`` that the learning rate belongs to.
     """
-    if 'base_batch_size' not in (config.get('auto_scale_lr') or {}):
+    if 'base_batch_size' not in ConfigView(config).auto_scale_lr:
         raise UserError(
             '`auto_scale_lr=True` needs auto_scale_lr=dict(base_batch_size=...) in the config'
         )
@@ -85,7 +86,7 @@ def log_to_package(config: Config, package: str) -> None:
     if LOG_BACKENDS[package]['type'] not in map(kind_of, backends):
         backends = [*backends, LOG_BACKENDS[package]]
     config.visualizer = dict(visualizer, vis_backends=backends)
-    hooks = config.get('custom_hooks') or []
+    hooks = ConfigView(config).custom_hooks
     if 'DrawValidationHook' not in map(kind_of, hooks):
         config.custom_hooks = [*hooks, dict(type='DrawValidationHook')]
 

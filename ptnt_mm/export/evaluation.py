@@ -10,8 +10,8 @@ import numpy as np
 from mmengine.config import Config
 from mmengine.model import BaseModel
 
-from ptnt_mm.config.data_files import data_sets
 from ptnt_mm.config.settings import kind_of
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.data.image_files import find_images
 from ptnt_mm.deploy import Deployed
 from ptnt_mm.engine.load_in_range import stated_range
@@ -28,7 +28,7 @@ def resizing(config: Config) -> tuple[list[int] | None, bool]:
     Raises a UserError for a step that changes images in a way unsupported by ``ptnt_mm.deploy``.
     """
     scale, keep_ratio = None, True
-    for step in next(data_sets(config, 'test')).pipeline:
+    for step in ConfigView(config).test.pipeline:
         kind = kind_of(step)
         if kind == 'Resize' and step.get('scale') is not None:
             scale = step['scale']
@@ -47,7 +47,7 @@ def check_loading(config: Config) -> None:
 
     Values in float32 are allowed: they are resized without rounding to 8 bits.
     """
-    step = next(iter(next(data_sets(config, 'test')).pipeline), {})
+    step = next(iter(ConfigView(config).test.pipeline), {})
     kind = kind_of(step)
     if kind not in ('LoadImageFromFile', 'LoadImageInRange'):
         raise UserError(
@@ -75,7 +75,7 @@ def images_of(folder: Path, value_range: Range | None) -> Iterator[np.ndarray]:
 
 def test_images(config: Config, number: int) -> list[np.ndarray]:
     """The first images of the test set, or patterns if it is missing."""
-    for data_set in data_sets(config, 'test'):
+    for data_set in ConfigView(config).test.data_sets:
         for path in data_set.paths():
             if path.is_dir():
                 return list(islice(images_of(path, stated_range(config)), number))

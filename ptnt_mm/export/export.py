@@ -9,7 +9,7 @@ from pathlib import Path
 from mmengine.config import Config
 
 from ptnt_mm.check.before_testing import check_before_testing
-from ptnt_mm.config.data_files import check_data_files
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.deploy.pixels import prepared, target_size
 from ptnt_mm.deploy.runtimes import load_runtime
 from ptnt_mm.engine.load_in_range import stated_range
@@ -72,8 +72,9 @@ def export(
     check_config(config)
     require_checkpoint(checkpoint)
     if evaluate:
-        check_data_files(config, ('test',))
-        check_before_testing(config)
+        view = ConfigView(config)
+        view.require_files(('test',))
+        check_before_testing(view)
     if calibrate is not None:
         next(images_of(calibrate, stated_range(config)))
     with waiting('Loading the model'):

@@ -8,8 +8,8 @@ from pathlib import Path
 from mmengine.config import Config
 from torch import nn
 
-from ptnt_mm.config.hosts import HOSTS, scope_of
 from ptnt_mm.config.read import require_keys
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.deploy.export_info import ExportInfo
 from ptnt_mm.engine.load_in_range import stated_range
 from ptnt_mm.export.dense_heads import BoxCoding, coding_of
@@ -115,12 +115,10 @@ def _plain(test_cfg: dict) -> bool:
 def check_config(config: Config) -> None:
     """Raise a UserError if a config is incomplete, or not of a detector or a segmenter."""
     require_keys(config, ('model', 'test_dataloader'))
-    scope = scope_of(config)
-    host = HOSTS.get(scope)
+    view = ConfigView(config)
     # The preprocessing of classifiers is not supported.
-    if host is None or host.task == 'classification':
-        name = config.filename or 'the config'
-        raise UserError(f'{name} has default_scope={scope!r}: expected mmdet or mmseg')
+    if view.host is None or view.host.task == 'classification':
+        raise UserError(f'{view.name} has default_scope={view.scope!r}: expected mmdet or mmseg')
 
 
 def load_end_to_end(

@@ -14,10 +14,10 @@ from ptnt_mm.config.build import build_model
 from ptnt_mm.config.class_names import (
     compare_class_names,
     find_classes,
-    metainfo_of_test_data,
 )
-from ptnt_mm.config.hosts import HOSTS, import_host, scope_of
+from ptnt_mm.config.hosts import HOSTS, import_host
 from ptnt_mm.config.read import require_keys
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.deploy import Deployed
 from ptnt_mm.explain.building import explained_building
 from ptnt_mm.inference.loading import PixelLoader
@@ -77,10 +77,10 @@ def load_model(config: Config, checkpoint: str | None) -> tuple[nn.Module, dict[
     """
     name = config.filename or 'the config'
     model = revert_sync_batchnorm(build_model(config, name)).eval()
-    init_default_scope(scope_of(config))
+    init_default_scope(ConfigView(config).scope)
     with explained_building(name):
         meta = load_strictly(model, checkpoint) if checkpoint else {}
-        data = metainfo_of_test_data(config)
+        data = ConfigView(config).test.metainfo
         if different := compare_class_names(meta, data, model, str(checkpoint)):
             _logger.warning(different)
         return model, find_classes(meta, config, model)

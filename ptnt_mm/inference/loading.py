@@ -10,9 +10,8 @@ import numpy as np
 from mmcv.transforms import Compose
 from mmengine.config import Config
 
-from ptnt_mm.config.data_files import data_sets
-from ptnt_mm.config.hosts import scope_of
 from ptnt_mm.config.settings import kind_of
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.data.image_files import decoded, read_image
 from ptnt_mm.engine.load_in_range import stated_range
 from ptnt_mm.explain.causes import one_line
@@ -104,7 +103,8 @@ class ConfigLoader:
     """
 
     def __init__(self, config: Config):
-        steps = next(data_sets(config, 'test')).pipeline
+        view = ConfigView(config)
+        steps = view.test.pipeline
         self.value_range = stated_range(config)
         self._kind = kind_of(steps[0]) if steps else ''
         if self._kind in _OF_SEVERAL:
@@ -122,7 +122,7 @@ class ConfigLoader:
             )
             self._loading = f'{self._kind}({", ".join(shown)})'
             self._step, steps = Compose([self._settings]), steps[1:]
-        self._is_rgb = self._step is None and scope_of(config) == 'mmpretrain'
+        self._is_rgb = self._step is None and view.scope == 'mmpretrain'
         self.rest = Compose([step for step in steps if not _loads_annotations(step)])
 
     def file(self, path: Path) -> LoadedImage:

@@ -11,7 +11,7 @@ import numpy as np
 from mmengine.config import Config
 from sklearn.metrics import confusion_matrix
 
-from ptnt_mm.config.data_files import data_sets
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.drawing.page import outline
 from ptnt_mm.report.coco_scores import CocoScores, read_annotations, score_results
 from ptnt_mm.report.content import RankedImage
@@ -54,8 +54,8 @@ class DetectionReport:
 
         Raises a UserError if either cannot be read, or there are no objects.
         """
-        sets = list(data_sets(config, 'test'))
-        names = (sets[0].settings.get('metainfo') or {}).get('classes', ())
+        sets = ConfigView(config).test.data_sets
+        names = sets[0].metainfo.get('classes', ())
         truth = evaluator.get('ann_file') or sets[0].path(sets[0].settings.get('ann_file'))
         if truth is None:
             raise UserError('the config has no local annotation file')
@@ -63,7 +63,7 @@ class DetectionReport:
             score_results(read_annotations(Path(truth)), file, kind, names)
             for kind, file in cls.prediction_files(config, evaluator, folder).items()
         ]
-        prefixes = ((part.settings.get('data_prefix') or {}).get('img') or '' for part in sets)
+        prefixes = (part.prefixes.get('img') or '' for part in sets)
         roots = (part.settings.get('data_root') or '' for part in sets)
         folders = [Path(*pair) for pair in zip(roots, prefixes, strict=True)]
         return cls(scores, folders, Path(truth))

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mmengine.config import Config
 
-from ptnt_mm.config.data_files import evaluators, expected_files
-from ptnt_mm.config.hosts import HOSTS, import_host, scope_of
+from ptnt_mm.config.hosts import import_host
 from ptnt_mm.config.read import read_config
 from ptnt_mm.config.settings import kind_of
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.run_checkpoints import best_checkpoint
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.scalar_logs import TrainingLog, metrics_of, read_training_log, scalar_files
@@ -70,18 +70,22 @@ class TrainingRun:
         """The best intact checkpoint, otherwise the newest."""
         return best_checkpoint(self.work_dir)
 
+    @cached_property
+    def _view(self) -> ConfigView:
+        return ConfigView(self.config)
+
     @property
     def task(self) -> str | None:
         """'detection' or 'segmentation'; None if its predictions cannot be read here."""
-        host = HOSTS.get(scope_of(self.config))
+        host = self._view.host
         return host.task if host and host.task in ('detection', 'segmentation') else None
 
     @property
     def split(self) -> str:
         """Which split its test data are: often the validation split, and then that is the name."""
-        tested = expected_files(self.config, 'test')
+        tested = self._view.test.files
         for split, name in (('val', 'validation'), ('train', 'training')):
-            if tested and tested == expected_files(self.config, split):
+            if tested and tested == self._view.split(split).files:
                 return name
         return 'test'
 
@@ -119,7 +123,7 @@ class TrainingRun:
         unit = 'epoch' if self.log.counts_epochs else 'iteration'
         saved = (int(number) for number, of in _SAVED.findall(self._text) if of == unit)
         done = max([self.log.completed, *saved])
-        loop = self.config.get('train_cfg') or {}
+        loop = self._view.train.loop
         planned = loop.get('max_epochs' if self.log.counts_epochs else 'max_iters')
         text = counted(done, unit)
         if isinstance(planned, int) and planned > done:
@@ -130,8 +134,7 @@ class TrainingRun:
     def facts(self) -> Iterator[tuple[str, str]]:
         """Names and values: the model, how it was trained, and for how long."""
         started = scalar_files(self.work_dir)[-1].parents[1].name
-        model = self.config.get('model') or {}
-        backbone = model.get('backbone') or {}
+        model, backbone = self._view.model, self._view.backbone
         arch = backbone.get('arch')
         parts = kind_of(model), kind_of(backbone), arch if isinstance(arch, str) else ''
         yield 'Model', ' '.join(filter(None, parts))
@@ -181,7 +184,7 @@ class TrainingRun:
             from ptnt_mm.report.detection import DetectionReport as Report
         else:
             from ptnt_mm.report.segmentation import SegmentationReport as Report
-        settings = evaluators(config, 'test')
+        settings = ConfigView(config).test.evaluators
         for evaluator in settings:
             if kind_of(evaluator) == Report.metric:
                 return Report, evaluator

@@ -10,7 +10,7 @@ from mmengine.device import get_device
 from torch import Tensor, nn
 
 from ptnt_mm.config.build import build_model
-from ptnt_mm.config.hosts import HOSTS, scope_of
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.explain.building import explained_building
 from ptnt_mm.inference.load import load_predictor, move
 from ptnt_mm.inference.loading import PixelLoader
@@ -91,7 +91,8 @@ def load_network(
         UserError: if the model is none of these or cannot be built, the checkpoint does not fit
             it, or the device is not available.
     """
-    name, host = config.filename or 'the config', HOSTS.get(scope_of(config))
+    view = ConfigView(config)
+    name, host = view.name, view.host
     task, predictor, silence = host.task if host else None, None, ''
     if task == 'classification' and 'test_dataloader' not in config:
         task = None

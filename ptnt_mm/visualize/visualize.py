@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from mmengine.config import Config
 
-from ptnt_mm.config.hosts import HOSTS, scope_of
 from ptnt_mm.config.read import PROJECT_CONFIG, require_keys
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.drawing.page import photograph, write_page
 from ptnt_mm.engine.load_in_range import read_picture
 from ptnt_mm.options import documented
@@ -198,7 +198,7 @@ def _check_page(page: Path, overwrite: bool) -> None:
 
 def _check_box(box: int | None, config: Config, checkpoint: Path | str | None) -> None:
     """Raise a UserError if the network cannot predict boxes."""
-    host = HOSTS.get(scope_of(config))
+    host = ConfigView(config).host
     if box is not None and (host is None or host.task != 'detection'):
         raise UserError(
             f'`box={box}`: {config.filename} is not a detector: choose a point with `at`'

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from mmengine.config import Config, ConfigDict
 
-from ptnt_mm.config.data_files import data_sets, evaluators
 from ptnt_mm.config.read import read_config
 from ptnt_mm.config.settings import dicts_within, kind_of
+from ptnt_mm.config.view import ConfigView
 
 CLASSES = ('ball', 'coin', 'crate', 'cup')
 SPLITS = ('train', 'val', 'test')
@@ -35,9 +35,9 @@ def config_on_demo(name: str, folder: Path, crops: Path) -> Config:
             schedule['end'] = min(schedule['end'], 20)
     change = {'mmdet': _use_objects, 'mmseg': _use_maps, 'mmpretrain': _use_labels}
     for split in SPLITS:
-        for data_set in data_sets(config, split):
+        for data_set in ConfigView(config).split(split).data_sets:
             change[config.default_scope](data_set.settings, split, folder, crops)
-        for evaluator in evaluators(config, split):
+        for evaluator in ConfigView(config).split(split).evaluators:
             if evaluator.get('ann_file'):
                 evaluator['ann_file'] = str(folder / 'annotations' / 'instances_val.json')
     return config
@@ -115,7 +115,9 @@ def _steps(config: Config, split: str, kind: str) -> Iterator[tuple[list, int]]:
             for steps in settings.transforms
         ]
     else:
-        lists = [data_set.settings['pipeline'] for data_set in data_sets(config, split)]
+        lists = [
+            data_set.settings['pipeline'] for data_set in ConfigView(config).split(split).data_sets
+        ]
     found = [(steps, i) for steps in lists for i, step in enumerate(steps) if kind_of(step) == kind]
     assert found, f'no {kind} in {split}'
     yield from reversed(found)

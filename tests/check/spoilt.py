@@ -15,6 +15,7 @@ from PIL import Image
 from ptnt_mm.check.inspection import Inspection
 from ptnt_mm.check.trial.failed_steps import NOT_COMPLETED
 from ptnt_mm.config.read import apply_options, read_config
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.findings import Finding, Severity
 
 SPLITS = ('train', 'val', 'test')
@@ -80,9 +81,12 @@ class Demo:
         apply_options(config, self.settings())
         return config
 
+    def view(self) -> ConfigView:
+        return ConfigView(self.config())
+
     def findings(self, *thorough: str, gpus: int = 1) -> list[Finding]:
         """Findings of the quick checks, and of the thorough ones for some subjects."""
-        inspection = Partial(self.config(), SPLITS, gpus)
+        inspection = Partial(self.view(), SPLITS, gpus)
         inspection.chosen = thorough
         inspection.check_all()
         return inspection.findings

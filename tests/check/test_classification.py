@@ -12,6 +12,7 @@ from ptnt_mm.check.image_labels import count_labels
 from ptnt_mm.check.normalisation import check_normalisation
 from ptnt_mm.check.weights import describe_start
 from ptnt_mm.config.hosts import import_host
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.findings import Severity
 
 from .spoilt import SPLITS, Demo, assert_one_names, counted, own, settings
@@ -160,15 +161,15 @@ def scaled(dataset: str, **scale: object) -> Config:
     ],
 )
 def test_files_are_turned_into_rgb_by_mmpretrains_own_setting(dataset, scale, where: list):
-    found = counted(list(check_normalisation(scaled(dataset, **scale))))
+    found = counted(list(check_normalisation(ConfigView(scaled(dataset, **scale)))))
     assert [finding.where for finding in found] == where
 
 
 def test_a_pretraining_needs_no_weights():
     imagenet = Config(dict(train_dataloader=dict(dataset=ConfigDict(type='ImageNet'))))
-    assert [f.severity for f in describe_start(imagenet, None)] == [Severity.OK]
+    assert [f.severity for f in describe_start(ConfigView(imagenet), None)] == [Severity.OK]
     other = Config(dict(train_dataloader=dict(dataset=ConfigDict(type='CustomDataset'))))
-    assert [f.severity for f in describe_start(other, None)] == [Severity.NOTE]
+    assert [f.severity for f in describe_start(ConfigView(other), None)] == [Severity.NOTE]
 
 
 def test_labels_of_numpy_are_counted():

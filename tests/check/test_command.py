@@ -120,13 +120,13 @@ def test_a_number_of_gpus_that_is_none(number: str, capsys):
 
 
 def test_training_prints_warnings_and_stops_at_errors(demo: Demo):
-    assert check_before_training(demo.config()) == []
+    assert check_before_training(demo.view()) == []
     demo.edit('train', lambda content: content['annotations'][1].update(bbox=[5, 5, 900, 20]))
-    (line,) = check_before_training(demo.config())
+    (line,) = check_before_training(demo.view())
     assert line.startswith('train: 1 of ')
     demo.options[HEAD] = 80
     with pytest.raises(UserError, match=r'num_classes: is 80'):
-        check_before_training(demo.config())
+        check_before_training(demo.view())
 
 
 @pytest.mark.parametrize(
@@ -141,11 +141,11 @@ def test_training_is_stopped_by_its_recipe(demo: Demo, path: str, value: object,
     demo.options[path] = value
     demo.file('train').unlink()
     with pytest.raises(UserError, match=words) as refused:
-        check_before_training(demo.config())
+        check_before_training(demo.view())
     assert 'instances_train.json' not in str(refused.value)
 
 
 def test_an_exception_in_a_check_does_not_stop_training(demo: Demo, monkeypatch):
     monkeypatch.setattr(inspection, 'check_normalisation', lambda config: (1 / 0 for _ in '.'))
-    (line,) = check_before_training(demo.config())
+    (line,) = check_before_training(demo.view())
     assert NOT_COMPLETED in line

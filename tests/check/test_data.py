@@ -7,6 +7,7 @@ import pytest
 from ptnt_mm.check import object_masks
 from ptnt_mm.check.coco_annotations import load_annotations
 from ptnt_mm.config.hosts import import_host
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.findings import Severity
 
 from .spoilt import SPLITS, Demo, counted
@@ -31,13 +32,13 @@ def _host():
 def test_wrapped_data_sets_are_looked_into(demo: Demo, wrapped):
     config = demo.config()
     config.train_dataloader.dataset = wrapped(config.train_dataloader.dataset)
-    data, findings = load_annotations(config, ('train',))
+    data, findings = load_annotations(ConfigView(config), ('train',))
     assert findings == [] and len(data) == 1
     assert len(data[0].file.images) == 16 and data[0].data_set.pipeline
 
 
 def test_one_file_is_read_once_for_all_splits(demo: Demo):
-    train, val = load_annotations(demo.config(), SPLITS)[0]
+    train, val = load_annotations(demo.view(), SPLITS)[0]
     assert (train.name, val.name) == ('train', 'val and test')
     # mmdet's copy of the file content is not kept.
     assert train.used and train.built.data_list == []
@@ -45,7 +46,7 @@ def test_one_file_is_read_once_for_all_splits(demo: Demo):
 
 def test_another_kind_of_data_set_is_skipped_and_reported(demo: Demo):
     demo.set(type='VOCDataset', ann_file='val.txt')
-    data, findings = load_annotations(demo.config(), ('train',))
+    data, findings = load_annotations(demo.view(), ('train',))
     assert data[0].file is None
     assert [finding.severity for finding in findings] == [Severity.NOTE]
     assert 'VOCDataset does not read files like CocoDataset: its annotations' in str(findings[0])
@@ -88,7 +89,7 @@ def test_labels_are_mmdets(demo: Demo):
 
     demo.edit_both(lambda content: content['categories'].insert(1, dict(id=9, name='other')))
     config = demo.config()
-    (data,) = load_annotations(config, ('train',))[0]
+    (data,) = load_annotations(ConfigView(config), ('train',))[0]
     with DefaultScope.overwrite_default_scope('mmdet'):
         assert DATASETS.build(config.train_dataloader.dataset).cat2label == data.labels
 
@@ -106,9 +107,9 @@ def test_classes_of_data_sets_of_objects_are_compared(demo: Demo, kind: str, com
 def test_the_quick_half_draws_a_sample_of_the_masks(demo: Demo, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(object_masks, '_SAMPLE', 5)
     demo.name = 'demo_mask_rcnn_ptnt_ti'
-    config = demo.config()
-    data, _ = load_annotations(config, ('train',))
-    (sample,) = object_masks.check_object_masks(data, config, thorough=False)
+    view = demo.view()
+    data, _ = load_annotations(view, ('train',))
+    (sample,) = object_masks.check_object_masks(data, view, thorough=False)
     assert sample.severity is Severity.OK and sample.what.endswith('of them drawn')
-    (whole,) = object_masks.check_object_masks(data, config, thorough=True)
+    (whole,) = object_masks.check_object_masks(data, view, thorough=True)
     assert whole.what == f'{len(data[0].file.annotations)} masks'

@@ -11,6 +11,7 @@ from mmengine.config import Config, ConfigDict
 from ptnt_mm.check.before_testing import check_before_testing
 from ptnt_mm.check.inspection import check
 from ptnt_mm.config.hosts import import_host
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.demo.dataset import DemoSpec, make_demo_data
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity
@@ -199,7 +200,7 @@ def test_a_test_on_several_files_is_refused_before_it_begins(
         config[f'test_{key}'] = config[f'val_{key}']
     config.test_cfg = dict(type='TestLoop')
     with pytest.raises(UserError, match=str(files['second'])):
-        check_before_testing(config)
+        check_before_testing(ConfigView(config))
 
 
 def test_categories_in_another_order_are_refused_before_a_test(
@@ -214,4 +215,4 @@ def test_categories_in_another_order_are_refused_before_a_test(
     config.test_evaluator = dict(config.val_evaluator, ann_file=str(file))
     config.test_cfg = dict(type='TestLoop')
     with pytest.raises(UserError, match='cup, crate, coin, ball'):
-        check_before_testing(config)
+        check_before_testing(ConfigView(config))

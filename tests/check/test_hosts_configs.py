@@ -8,6 +8,7 @@ import pytest
 
 from ptnt_mm.check.normalisation import check_normalisation
 from ptnt_mm.config.read import read_config
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding
 
@@ -60,10 +61,11 @@ def _errors(file: Path) -> list[str]:
         # A base for other configs.
         return []
     # Building all models takes an hour; docs/check.md has the outcome.
-    inspection = WithoutFiles(config, ('train', 'val'))
+    view = ConfigView(config)
+    inspection = WithoutFiles(view, ('train', 'val'))
     inspection.check_settings()
     inspection.check_data()
-    inspection.run('mean and std', check_normalisation(config))
+    inspection.run('mean and std', check_normalisation(view))
     return list(map(str, inspection.errors))
 
 

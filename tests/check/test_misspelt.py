@@ -10,6 +10,7 @@ from ptnt_mm.check.strides import check_strides
 from ptnt_mm.config.build import build_model
 from ptnt_mm.config.hosts import import_host
 from ptnt_mm.config.read import read_config
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity
 
@@ -17,7 +18,9 @@ from .spoilt import Demo, counted
 
 
 def _errors(config: Config) -> list[str]:
-    return [str(one) for one in check_spelling(config) if one.severity is Severity.ERROR]
+    return [
+        str(one) for one in check_spelling(ConfigView(config)) if one.severity is Severity.ERROR
+    ]
 
 
 @pytest.mark.parametrize(
@@ -54,7 +57,7 @@ def test_a_finding_names_the_place_and_the_nearest(demo: Demo, path: str, value,
     # Before data is read.
     demo.file('train').unlink()
     with pytest.raises(UserError, match='has errors') as refused:
-        check_before_training(config)
+        check_before_training(ConfigView(config))
     assert found in str(refused.value)
 
 
@@ -67,7 +70,7 @@ def test_a_section_under_a_wrong_name_is_found_and_a_variable_is_not(demo: Demo)
 def test_custom_keys_are_parts_of_parameters_names(demo: Demo):
     demo.options['optim_wrapper.paramwise_cfg.custom_keys.outer_poss'] = dict(lr_mult=0.1)
     config = demo.config()
-    (found,) = check_parameter_names(config, build_model(config))
+    (found,) = check_parameter_names(ConfigView(config), build_model(config))
     assert found.where.endswith('custom_keys.outer_poss') and "'outer_pos'" in found.what
 
 
@@ -77,9 +80,9 @@ def test_custom_keys_of_a_part_that_the_backbone_lacks(demo: Demo):
     demo.options['optim_wrapper.paramwise_cfg.custom_keys.outer_pos'] = dict(decay_mult=0.0)
     config = demo.config()
     with pytest.raises(UserError, match='outer_pos: matches no parameter name'):
-        check_before_training(config)
+        check_before_training(ConfigView(config))
     del config.optim_wrapper.constructor
-    assert not list(check_parameter_names(config, build_model(config)))
+    assert not list(check_parameter_names(ConfigView(config), build_model(config)))
 
 
 @pytest.mark.parametrize('kind', ['RetinaHead', 'FCOSHead'])
@@ -88,35 +91,35 @@ def test_strides_that_are_not_the_maps(kind: str, demo: Demo):
     if kind == 'FCOSHead':
         config.model.bbox_head = dict(type=kind, num_classes=4, in_channels=64, feat_channels=64)
         config.model.bbox_head.strides = [8, 16, 32, 64, 128]
-    assert not counted(list(check_strides(config, build_model(config))))
+    assert not counted(list(check_strides(ConfigView(config), build_model(config))))
     config.model.backbone.out_indices = (1, 2, 3)
     config.model.neck.in_channels = [160, 320, 320]
-    (found,) = check_strides(config, build_model(config))
+    (found,) = check_strides(ConfigView(config), build_model(config))
     assert found.severity is Severity.ERROR and found.where == 'model.bbox_head.prior_generator'
     assert found.what == ('expects strides 8, 16, 32, 64, 128, its maps have 16, 32, 64, 128, 256')
     with pytest.raises(UserError, match='its maps have 16'):
-        check_before_training(config)
+        check_before_training(ConfigView(config))
 
 
 def test_regions_are_cut_from_maps_of_known_strides():
     config = read_config('demo_mask_rcnn_ptnt_ti')
     import_host('mmdet')
-    assert not counted(list(check_strides(config, build_model(config))))
+    assert not counted(list(check_strides(ConfigView(config), build_model(config))))
     config.model.roi_head.bbox_roi_extractor.featmap_strides = [8, 16, 32, 64]
-    found = counted(list(check_strides(config, build_model(config))))
+    found = counted(list(check_strides(ConfigView(config), build_model(config))))
     assert [one.where for one in found] == ['model.roi_head.bbox_roi_extractor']
 
 
 def test_a_model_that_wants_more_than_an_image_is_a_note(demo: Demo, monkeypatch):
     model = build_model(demo.config())
     monkeypatch.setattr(type(model), 'extract_feat', lambda *_: 1 / 0)
-    (found,) = check_strides(demo.config(), model)
+    (found,) = check_strides(demo.view(), model)
     assert found.severity is Severity.NOTE and 'division by zero' in found.what
 
 
 def test_a_check_that_cannot_finish_does_not_pass(demo: Demo, monkeypatch):
     monkeypatch.setattr(inspection, 'build_model', lambda config: 1 / 0)
-    found = inspection.Inspection(demo.config(), ('train',))
+    found = inspection.Inspection(demo.view(), ('train',))
     found.check_settings()
     (failed,) = found.errors
     assert 'this check could not be completed: ZeroDivisionError' in failed.what

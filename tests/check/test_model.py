@@ -13,6 +13,7 @@ from ptnt_mm.check.heads import check_built_heads, check_classes_of_heads
 from ptnt_mm.check.inspection import check
 from ptnt_mm.check.normalisation import check_normalisation
 from ptnt_mm.check.weights import check_statistics, check_stored_names, check_weights_fit
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.models import TNT
 from ptnt_mm.utils.findings import Severity
 
@@ -37,7 +38,7 @@ def test_every_head_is_looked_at_and_other_classes_are_not():
         ),
         panoptic_head=dict(num_things_classes=5, num_stuff_classes=0),
     )
-    assert [finding.where for finding in check_classes_of_heads(config, NAMES)] == [
+    assert [finding.where for finding in check_classes_of_heads(ConfigView(config), NAMES)] == [
         'model.roi_head.bbox_head[1].num_classes',
         'model.roi_head.mask_head.num_classes',
         'model.panoptic_head.num_things_classes',
@@ -48,10 +49,10 @@ def test_numbers_of_classes_by_default_are_looked_at():
     head = nn.Module()
     head.num_classes = 80
     model = nn.ModuleDict({'roi_head': nn.ModuleDict({'bbox_head': nn.ModuleList([head])})})
-    (finding,) = check_built_heads(_model(), model, NAMES)
+    (finding,) = check_built_heads(ConfigView(_model()), model, NAMES)
     assert str(finding).startswith('model.roi_head.bbox_head[0].num_classes: is 80 by default')
     stated = _model(roi_head=dict(bbox_head=[dict(num_classes=80)]))
-    assert not list(check_built_heads(stated, model, NAMES))
+    assert not list(check_built_heads(ConfigView(stated), model, NAMES))
 
 
 def test_a_head_of_borders_has_classes_of_its_own():
@@ -59,8 +60,10 @@ def test_a_head_of_borders_has_classes_of_its_own():
     heads = [dict(type='FCNHead', num_classes=2), dict(type='mmseg.STDCHead', num_classes=3)]
     config = _model(auxiliary_head=heads)
     model = nn.ModuleDict({'auxiliary_head': nn.ModuleList([nn.Module(), stdc])})
-    assert not [one for one in check_classes_of_heads(config, NAMES) if one.severity is ERROR]
-    assert not list(check_built_heads(config, model, NAMES))
+    assert not [
+        one for one in check_classes_of_heads(ConfigView(config), NAMES) if one.severity is ERROR
+    ]
+    assert not list(check_built_heads(ConfigView(config), model, NAMES))
 
 
 class _HostsBackbone(BaseModule):
@@ -106,7 +109,9 @@ def test_weights_of_a_backbone(tmp_path: Path, backbone, content, prefix, severi
     torch.save(content(dict(backbone().state_dict())), file)
     init = dict(type='Pretrained', checkpoint=str(file), prefix=prefix)
     model = nn.ModuleDict({'backbone': backbone(init_cfg=init)})
-    (finding,) = check_weights_fit(_model(backbone=dict(type='Any', init_cfg=init)), model)
+    (finding,) = check_weights_fit(
+        ConfigView(_model(backbone=dict(type='Any', init_cfg=init))), model
+    )
     assert finding.severity is severity and words in finding.what
 
 
@@ -117,7 +122,7 @@ def test_weights_of_a_whole_model(tmp_path: Path, backbone, severity):
     config.load_from = str(tmp_path / 'epoch_1.pth')
     model = nn.ModuleDict({'backbone': backbone(), 'neck': nn.Linear(2, 2)})
     torch.save(dict(state_dict=model.state_dict(), meta={}), config.load_from)
-    assert [one.severity for one in check_weights_fit(config, model)] == [severity]
+    assert [one.severity for one in check_weights_fit(ConfigView(config), model)] == [severity]
 
 
 @pytest.mark.parametrize(
@@ -129,7 +134,7 @@ def test_class_names_of_a_whole_model_are_compared(tmp_path: Path, stored, sever
     torch.save(dict(state_dict={}, meta=dict(dataset_meta=dict(classes=stored))), file)
     config = _model()
     config.load_from = str(file)
-    found = list(check_stored_names(config, nn.Module(), NAMES))
+    found = list(check_stored_names(ConfigView(config), nn.Module(), NAMES))
     assert [finding.severity for finding in found] == severities
     assert all(finding.where == 'load_from' for finding in found)
 
@@ -139,7 +144,9 @@ def test_class_names_of_a_whole_model_are_compared(tmp_path: Path, stored, sever
 )
 def test_weights_that_are_not_looked_into(kind: str, weights: str):
     init = dict(type='Pretrained', checkpoint=weights)
-    (finding,) = check_weights_fit(_model(backbone=dict(type=kind, init_cfg=init)), nn.Module())
+    (finding,) = check_weights_fit(
+        ConfigView(_model(backbone=dict(type=kind, init_cfg=init))), nn.Module()
+    )
     assert finding.severity is Severity.NOTE
 
 
@@ -158,10 +165,10 @@ def test_weights_that_are_not_looked_into(kind: str, weights: str):
 def test_images_are_to_be_scaled_as_for_the_authors_weights(scale: dict, where: list[str]):
     init = dict(type='Pretrained', checkpoint='weights.pth')
     config = _model(backbone=dict(type='PyramidTNT', init_cfg=init), data_preprocessor=scale)
-    found = counted(list(check_normalisation(config)))
+    found = counted(list(check_normalisation(ConfigView(config))))
     assert [one.where.rpartition('.')[2] for one in found] == where
     config.load_from = 'whole_model.pth'
-    assert not counted(list(check_normalisation(config)))
+    assert not counted(list(check_normalisation(ConfigView(config))))
 
 
 @pytest.mark.parametrize(
@@ -208,7 +215,7 @@ def test_batch_norm_that_never_learns_statistics(settings: dict, found: bool):
     from mmdet.models import ResNet
 
     model = nn.ModuleDict({'backbone': ResNet(18, base_channels=4, stem_channels=4, **settings)})
-    severities = [finding.severity for finding in check_statistics(_model(), model)]
+    severities = [finding.severity for finding in check_statistics(ConfigView(_model()), model)]
     assert severities == ([WARNING] if found else [])
     weights = dict(type='Pretrained', checkpoint='torchvision://resnet18')
-    assert not list(check_statistics(_model(backbone=dict(init_cfg=weights)), model))
+    assert not list(check_statistics(ConfigView(_model(backbone=dict(init_cfg=weights))), model))

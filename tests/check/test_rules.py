@@ -11,6 +11,7 @@ from repository import ROOT
 from ptnt_mm.check.rule_table import KEYS, RULES
 from ptnt_mm.check.rules import check_rules
 from ptnt_mm.config.read import apply_options, read_config
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.findings import Severity
 
 ERROR, WARNING = Severity.ERROR, Severity.WARNING
@@ -115,7 +116,7 @@ FAULTS: list[tuple] = [
 
 
 def _found(config: Config) -> list:
-    return list(check_rules(config, RULES, KEYS))
+    return list(check_rules(ConfigView(config), RULES, KEYS))
 
 
 @pytest.fixture(scope='module')
@@ -142,7 +143,9 @@ def test_every_rule_has_a_fault(configs: dict[str, bytes]):
     def rules_of(name: str, change: dict) -> Iterator[int]:
         config = pickle.loads(configs[name])
         apply_options(config, change)
-        yield from (i for i, rule in enumerate(RULES) if list(check_rules(config, [rule], KEYS)))
+        yield from (
+            i for i, rule in enumerate(RULES) if list(check_rules(ConfigView(config), [rule], KEYS))
+        )
 
     seen = {i for name, change, *_ in FAULTS for i in rules_of(name, change)}
     assert [rule.paths for i, rule in enumerate(RULES) if i not in seen] == []

@@ -4,13 +4,14 @@ import pytest
 from mmengine.config import Config
 
 from ptnt_mm.check.schedule import check_learning_rate
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.findings import Severity
 
 
 def _found(gpus: int = 1, **settings: object) -> list[tuple[Severity, str]]:
     optimizer = dict(type='AdamW', lr=1e-4)
     base = dict(train_dataloader=dict(batch_size=2), optim_wrapper=dict(optimizer=optimizer))
-    findings = check_learning_rate(Config({**base, **settings}), gpus)
+    findings = check_learning_rate(ConfigView(Config({**base, **settings})), gpus)
     return [(finding.severity, str(finding)) for finding in findings]
 
 

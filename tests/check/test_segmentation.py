@@ -9,6 +9,7 @@ from ptnt_mm.check.heads import check_built_heads
 from ptnt_mm.check.image_lists import list_images
 from ptnt_mm.check.mask_settings import check_crops
 from ptnt_mm.config.hosts import import_host
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.labels.class_masks import label_of_each_value
 
 from .spoilt import MaskDemo
@@ -26,7 +27,7 @@ def test_a_subset_of_a_classs_own_names_keeps_its_values(masks: MaskDemo):
         metainfo=dict(_delete_=True, classes=('bicycle', 'background')),
     )
     (masks.folder / 'names.txt').write_text('000001\n000002')
-    (data,), findings = list_images(masks.config(), ('train',))
+    (data,), findings = list_images(masks.view(), ('train',))
     assert not findings and not data.refusal and len(data.images) == 2
     labels = label_of_each_value(data.built.reduce_zero_label, data.built.label_map)
     # Of the 21 classes, background is the first, aeroplane the second, bicycle the third.
@@ -53,7 +54,7 @@ def test_colours_of_a_subset_are_those_of_all_classes(
     if colours:
         metainfo['palette'] = [(i, i, i) for i in range(colours)]
     masks.set(type='PascalVOCDataset', ann_file='names.txt', metainfo=metainfo)
-    (data,) = list_images(masks.config(), ('train',))[0]
+    (data,) = list_images(masks.view(), ('train',))[0]
     found = [one.what.partition(':')[0] for one in faults_of_names(data)]
     assert [what for what in found if 'palette' in what] == wrong
 
@@ -74,8 +75,8 @@ def test_colours_of_a_subset_are_those_of_all_classes(
 def test_the_size_of_crops_is_that_of_the_last_step(masks: MaskDemo, steps: list, words: str):
     masks.set(pipeline=[dict(type='LoadAnnotations'), *steps])
     masks.options['model.data_preprocessor.size'] = (32, 64)
-    config = masks.config()
-    (finding,) = check_crops(list_images(config, ('train',))[0], config)
+    view = masks.view()
+    (finding,) = check_crops(list_images(view, ('train',))[0], view)
     assert words in str(finding)
 
 
@@ -84,4 +85,4 @@ def test_a_segmenter_repeats_the_number_of_its_head():
     model.num_classes = model['decode_head'].num_classes = 150
     config = Config(dict(model=dict(decode_head=dict(num_classes=150))))
     # Another check covers the names in the config.
-    assert not list(check_built_heads(config, model, ('a', 'b')))
+    assert not list(check_built_heads(ConfigView(config), model, ('a', 'b')))

@@ -17,6 +17,7 @@ from ptnt_mm.check.trial.few_images import shrunk
 from ptnt_mm.check.trial.setup import config_for_trial
 from ptnt_mm.check.trial.training_step import train_once
 from ptnt_mm.config.build import build_model
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity
 
@@ -68,26 +69,26 @@ def test_an_image_shrinks_and_all_that_is_known_of_it():
 
 def test_an_unreadable_image_is_skipped_as_in_training(masks: MaskDemo, micro_arch: dict):
     config = _micro(masks, micro_arch).config()
-    data, _ = read_data(config, ('train',))
+    data, _ = read_data(ConfigView(config), ('train',))
     model = build_model(config)
     Path(data[0].few[0]['img_path']).write_text('no picture')
-    train_once(config, model, data, gpus=1)
+    train_once(ConfigView(config), model, data, gpus=1)
     config.custom_hooks = []
     with pytest.raises(StepFailure):
-        train_once(config, model, data, gpus=1)
+        train_once(ConfigView(config), model, data, gpus=1)
 
 
 def test_batch_norm_gets_two_images_where_training_has_two(masks: MaskDemo, micro_arch: dict):
     config = _micro(masks, micro_arch).config()
     model = build_model(config)
-    data, _ = read_data(config, ('train',))
-    train_once(config, model, data, gpus=1)
+    data, _ = read_data(ConfigView(config), ('train',))
+    train_once(ConfigView(config), model, data, gpus=1)
     assert model.data_preprocessor.size == (192, 192)
     config.train_dataloader.batch_size = 1
-    train_once(config, model, data, gpus=2)
+    train_once(ConfigView(config), model, data, gpus=2)
     with pytest.raises(StepFailure) as failed:
-        train_once(config, model, data, gpus=1)
-    assert 'more than 1 value per channel' in describe(failed.value, config)[1]
+        train_once(ConfigView(config), model, data, gpus=1)
+    assert 'more than 1 value per channel' in describe(failed.value, ConfigView(config))[1]
 
 
 def test_a_trial_leaves_files_and_random_numbers_alone(
@@ -98,13 +99,13 @@ def test_a_trial_leaves_files_and_random_numbers_alone(
     monkeypatch.setattr('tempfile.tempdir', str(temporary))
     demo.options['val_evaluator.outfile_prefix'] = str(tmp_path / 'out' / 'results')
     config = demo.config()
-    model = build_model(config_for_trial(config))
-    data, _ = read_data(config, ('train', 'val'))
+    model = build_model(config_for_trial(ConfigView(config)))
+    data, _ = read_data(ConfigView(config), ('train', 'val'))
     before = sorted(os.walk(tmp_path)), random.random(), np.random.rand(), torch.rand(1)
     random.seed(0), np.random.seed(0), torch.manual_seed(0)
     states = random.getstate(), torch.get_rng_state()
-    (found,) = Evaluation(config, 'val', model, data).check()
-    train_once(config, model, data, gpus=1)
+    (found,) = Evaluation(ConfigView(config), 'val', model, data).check()
+    train_once(ConfigView(config), model, data, gpus=1)
     assert found.severity is Severity.OK and 'coco/bbox_mAP_50' in found.what
     assert random.getstate() == states[0] and torch.equal(torch.get_rng_state(), states[1])
     assert sorted(os.walk(tmp_path)) == before[0]
@@ -115,7 +116,7 @@ def test_a_model_that_finds_nothing_is_measured(demo: Demo, monkeypatch: pytest.
     demo.options['val_evaluator.metric_items'] = ['mAP', 'mAP_90']
     config = demo.config()
     model = build_model(config)
-    data, _ = read_data(config, ('val',))
+    data, _ = read_data(ConfigView(config), ('val',))
 
     def nothing(batch: dict) -> list:
         (sample,) = batch['data_samples']
@@ -125,7 +126,7 @@ def test_a_model_that_finds_nothing_is_measured(demo: Demo, monkeypatch: pytest.
         return [sample]
 
     monkeypatch.setattr(model, 'test_step', nothing)
-    (found,) = Evaluation(config, 'val', model, data).check()
+    (found,) = Evaluation(ConfigView(config), 'val', model, data).check()
     assert found.where == 'val_evaluator' and 'mAP_90' in found.what
 
 
@@ -139,42 +140,42 @@ def test_a_data_set_of_many_images_is_not_loaded_as_a_whole(demo: Demo):
             loaded.append(i)
             return dict(inputs=torch.zeros(3, 32, 32 + i % 2))
 
-    chosen = Evaluation(demo.config(), 'val', torch.nn.Identity(), ())._chosen(Images([0] * 5000))
+    chosen = Evaluation(demo.view(), 'val', torch.nn.Identity(), ())._chosen(Images([0] * 5000))
     assert len(chosen) == 2 and loaded == [0, 1250, 2500, 3750]
 
 
 def test_a_failure_without_a_message_shows_its_line(demo: Demo):
     with pytest.raises(StepFailure) as failed, at('val_evaluator'):
         raise AssertionError  # like many in mmdet
-    where, what = describe(failed.value, demo.config())
+    where, what = describe(failed.value, demo.view())
     assert where == 'val_evaluator' and 'like many in mmdet' in what
 
 
 def test_evaluation_is_tried_before_testing(demo: Demo):
-    assert check_before_testing(demo.config()) == []
-    assert check_before_testing(demo.config(), tta=True) == []
+    assert check_before_testing(demo.view()) == []
+    assert check_before_testing(demo.view(), tta=True) == []
     demo.options['test_evaluator.metric_items'] = ['mAP_90']
     with pytest.raises(UserError, match='mAP_90'):
-        check_before_testing(demo.config())
+        check_before_testing(demo.view())
     del demo.options['test_evaluator.metric_items']
     steps = demo.config().tta_pipeline[1].transforms
     keys = tuple(key for key in steps[3][0].meta_keys if key != 'flip')
     demo.options['tta_pipeline.1.transforms.3.0.meta_keys'] = keys
-    check_before_testing(demo.config())
+    check_before_testing(demo.view())
     with pytest.raises(UserError, match=r"tta_pipeline\S+meta_keys: lacks 'flip'"):
-        check_before_testing(demo.config(), tta=True)
+        check_before_testing(demo.view(), tta=True)
 
 
 def test_a_bug_in_the_check_does_not_stop_a_test(demo: Demo, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr('ptnt_mm.check.before_testing.read_data', lambda *_: 1 / 0)
-    (line,) = check_before_testing(demo.config())
+    (line,) = check_before_testing(demo.view())
     assert NOT_COMPLETED in line and 'ZeroDivisionError' in line
 
 
 def test_a_failure_in_the_users_code_is_reported_with_its_line(demo: Demo, monkeypatch, capfd):
     config = demo.config()
     model = build_model(config)
-    data, _ = read_data(config, ('train',))
+    data, _ = read_data(ConfigView(config), ('train',))
 
     def loss(*_, **__):
         raise IndexError('no such axis')
@@ -182,7 +183,7 @@ def test_a_failure_in_the_users_code_is_reported_with_its_line(demo: Demo, monke
     monkeypatch.setattr(model.bbox_head, 'loss', loss)
     monkeypatch.setenv('PTNT_TRACEBACK', '1')
     with pytest.raises(StepFailure) as failed:
-        train_once(config, model, data, gpus=1)
-    what = describe(failed.value, config)[1]
+        train_once(ConfigView(config), model, data, gpus=1)
+    what = describe(failed.value, ConfigView(config))[1]
     assert f'no such axis ({__file__}, line {loss.__code__.co_firstlineno + 1})' in what
     assert 'in loss' in capfd.readouterr().err

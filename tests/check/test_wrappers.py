@@ -11,6 +11,7 @@ from ptnt_mm.check.reading import read_data
 from ptnt_mm.check.trial.few_images import load_few, spread_over
 from ptnt_mm.check.trial.setup import undisturbed
 from ptnt_mm.config.hosts import import_host
+from ptnt_mm.config.view import ConfigView
 
 from .settings_demo import config_on_demo
 
@@ -103,9 +104,9 @@ def test_every_nesting_is_built(name: str, wrap: Wrap, made: Path, crops: Path):
     config = config_on_demo(name, made, crops)
     import_host(config.default_scope)
     config.train_dataloader.dataset = ConfigDict(wrap(config.train_dataloader.dataset))
-    data, _ = read_data(config, ('train',))
-    with undisturbed(config):
-        metainfo, samples = load_few(config, 'train', data, spread_over)
+    data, _ = read_data(ConfigView(config), ('train',))
+    with undisturbed(ConfigView(config).scope):
+        metainfo, samples = load_few(ConfigView(config), 'train', data, spread_over)
     assert tuple(metainfo['classes']) == data[0].classes
     assert all('data_samples' in sample for sample in samples)
 
@@ -117,15 +118,15 @@ def test_a_few_images_stand_for_all(made: Path, crops: Path):
     config.train_dataloader.dataset = ConfigDict(
         repeated(joined(*[config.train_dataloader.dataset] * 2))
     )
-    data, _ = read_data(config, ('train',))
+    data, _ = read_data(ConfigView(config), ('train',))
     lengths = []
 
     def choose(data_set) -> list:
         lengths.append(len(data_set))
         return spread_over(data_set)
 
-    with undisturbed(config):
-        load_few(config, 'train', data, choose)
+    with undisturbed(ConfigView(config).scope):
+        load_few(ConfigView(config), 'train', data, choose)
     assert lengths == [2 * 2 * len(data[0].few)]
 
 
@@ -134,9 +135,9 @@ def test_what_the_host_refuses_is_its_own_error(made: Path, crops: Path):
     import_host('mmdet')
     part = config.train_dataloader.dataset
     config.train_dataloader.dataset = ConfigDict(balanced(repeated(part)))
-    data, _ = read_data(config, ('train',))
-    with undisturbed(config), pytest.raises(AttributeError, match='get_cat_ids'):
-        load_few(config, 'train', data, spread_over)
+    data, _ = read_data(ConfigView(config), ('train',))
+    with undisturbed(ConfigView(config).scope), pytest.raises(AttributeError, match='get_cat_ids'):
+        load_few(ConfigView(config), 'train', data, spread_over)
 
 
 def test_both_kinds_of_joined_data_are_loaded(made: Path, crops: Path):
@@ -148,9 +149,9 @@ def test_both_kinds_of_joined_data_are_loaded(made: Path, crops: Path):
     branches = [dict(type='MultiBranch', branch_field=['a', 'b'], **{name: pack}) for name in 'ab']
     parts = [dict(part, pipeline=[*LOADING, branch]) for branch in branches]
     config.train_dataloader.dataset = ConfigDict(joined(*parts))
-    data, _ = read_data(config, ('train',))
-    with undisturbed(config):
-        _, samples = load_few(config, 'train', data, spread_over)
+    data, _ = read_data(ConfigView(config), ('train',))
+    with undisturbed(ConfigView(config).scope):
+        _, samples = load_few(ConfigView(config), 'train', data, spread_over)
     assert [[b for b in 'ab' if sample['inputs'][b] is not None] for sample in samples] == [
         ['a'],
         ['b'],

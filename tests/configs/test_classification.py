@@ -16,6 +16,7 @@ import ptnt_mm
 from ptnt_mm import api, complexity
 from ptnt_mm.check.inspection import check_before_training
 from ptnt_mm.check.misspelt_settings import check_spelling
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.runner import build_runner
 from ptnt_mm.models import PlainClassifier, PyramidTNTClassifier
 from ptnt_mm.models.cpvt import CPVT_ARCHS
@@ -143,7 +144,7 @@ def test_predictions_at_an_odd_size(config: Config, model: nn.Module):
 
 
 def test_every_setting_is_known(config: Config):
-    assert {finding.severity for finding in check_spelling(config)} == {'ok'}
+    assert {finding.severity for finding in check_spelling(ConfigView(config))} == {'ok'}
 
 
 @pytest.mark.parametrize('name', [PYRAMIDS[0], TNTS[0]])
@@ -193,7 +194,7 @@ def _tiny(config: Config, images: Path, work_dir: Path, arch: dict) -> Config:
 
 def _train(config: Config) -> tuple[dict, dict]:
     """The weights and their averages after a run, checked as every run is."""
-    check_before_training(config)
+    check_before_training(ConfigView(config))
     config.experiment_name = Path(config.work_dir).name
     runner = build_runner(config)
     runner.train()

@@ -20,6 +20,7 @@ from ptnt_mm.check.strides import check_strides
 from ptnt_mm.config import zoo
 from ptnt_mm.config.build import build_model
 from ptnt_mm.config.start import use_pretrained
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.models import PyramidTNTClassifier
 from ptnt_mm.weights.reader.refusal import CheckpointError
 
@@ -166,8 +167,8 @@ def test_the_anchors_strides_are_those_of_the_simple_pyramid(name: str):
 @pytest.mark.parametrize('name', [*FAMILY, *PEGS, *(f'{d}_ptnt_s_3x_ms' for d in SWIN_DETECTORS)])
 def test_the_checks_find_nothing_wrong(name: str, micro_arch: dict):
     config = ptnt_mm.get_config(name)
-    strides = check_strides(config, build(narrow(config, micro_arch)))
-    found = [*check_spelling(config), *strides]
+    strides = check_strides(ConfigView(config), build(narrow(config, micro_arch)))
+    found = [*check_spelling(ConfigView(config)), *strides]
     assert {finding.severity for finding in found} == {'ok'}
 
 

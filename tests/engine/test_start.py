@@ -8,8 +8,9 @@ import torch
 from mmengine.config import Config, ConfigDict
 from toy import quick, toy_config, train
 
-from ptnt_mm.config.start import check_start, starting_weights, use_pretrained
+from ptnt_mm.config.start import check_start, use_pretrained
 from ptnt_mm.config.stored import changed_settings
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.runner import build_runner
 from ptnt_mm.engine.start import Start, choose_start
 from ptnt_mm.utils.errors import UserError
@@ -60,7 +61,7 @@ def test_the_norms_of_other_backbones_are_left_alone():
 
 def test_a_checkpoint_without_a_type_is_pretrained():
     config = _config(init_cfg=dict(checkpoint='https://host/pvt_v2_b0.pth'))
-    assert starting_weights(config) == 'https://host/pvt_v2_b0.pth'
+    assert ConfigView(config).starting_weights == 'https://host/pvt_v2_b0.pth'
 
 
 @pytest.mark.parametrize('kind', ['TNT', 'CPVT'])
@@ -84,27 +85,29 @@ def test_pretrained_weights_need_a_backbone():
     ],
 )
 def test_where_training_starts(init: dict | list):
-    assert starting_weights(_config(init_cfg=init)) == 'weights.pth'
-    assert starting_weights(_config(init_cfg=None)) is None
-    assert starting_weights(_config(init_cfg=dict(type='Kaiming'))) is None
+    assert ConfigView(_config(init_cfg=init)).starting_weights == 'weights.pth'
+    assert ConfigView(_config(init_cfg=None)).starting_weights is None
+    assert ConfigView(_config(init_cfg=dict(type='Kaiming'))).starting_weights is None
 
 
 def test_a_missing_file_is_named_and_an_address_is_left_to_the_reader():
     with pytest.raises(UserError, match='there is no file weights.pth to start from'):
-        check_start(_config(init_cfg=dict(type='Pretrained', checkpoint='weights.pth')))
-    check_start(_config(init_cfg=dict(type='Pretrained', checkpoint='https://a.invalid/w.pth')))
+        check_start(ConfigView(_config(init_cfg=dict(type='Pretrained', checkpoint='weights.pth'))))
+    check_start(
+        ConfigView(_config(init_cfg=dict(type='Pretrained', checkpoint='https://a.invalid/w.pth')))
+    )
 
 
 def test_published_weights_have_names():
     config = Config(dict(model=dict(backbone=dict(type='TNT', arch='small'))))
     use_pretrained(config, 'tnt_s')
-    assert check_start(config).startswith('https://github.com/huawei-noah/')
+    assert check_start(ConfigView(config)).startswith('https://github.com/huawei-noah/')
     use_pretrained(config, 'tnt_m')
     with pytest.raises(UserError, match='no file tnt_m to start.*`ptnt weights`.*did you mean'):
-        check_start(config)
+        check_start(ConfigView(config))
     use_pretrained(config, 'ptnt_s')
     with pytest.raises(UserError, match='no direct address: open https://pan.baidu.com/'):
-        check_start(config)
+        check_start(ConfigView(config))
 
 
 @pytest.mark.parametrize(
@@ -112,16 +115,16 @@ def test_published_weights_have_names():
     [dict(norm_eval=True), dict(frozen_stages=0), dict(norm_cfg=dict(requires_grad=False))],
 )
 def test_a_frozen_stem_does_not_start_from_random_numbers(frozen: dict):
-    check_start(_config())
+    check_start(ConfigView(_config()))
     with pytest.raises(UserError, match='frozen but starts from random init.*`pretrained=PATH`'):
-        check_start(_config(**frozen))
+        check_start(ConfigView(_config(**frozen)))
 
 
 def test_a_frozen_stem_without_norms_has_only_stages_to_thaw():
     config = _config(frozen_stages=0)
     config.model.backbone.type = 'TNT'
-    with pytest.raises(UserError, match='PATH, or set model.backbone.frozen_stages=-1$'):
-        check_start(config)
+    with pytest.raises(UserError, match='or set model.backbone.frozen_stages=-1$'):
+        check_start(ConfigView(config))
 
 
 def test_resuming_forgets_the_pretrained_file_and_stays_frozen_as_begun(tmp_path: Path):
@@ -130,7 +133,7 @@ def test_resuming_forgets_the_pretrained_file_and_stays_frozen_as_begun(tmp_path
     choose_start(config, tmp_path, resume=_checkpoint(tmp_path, dict(cfg=stored)))
     assert config.resume and config.load_from and config.model.backbone.init_cfg is None
     assert config.model.backbone.norm_eval
-    check_start(config)
+    check_start(ConfigView(config))
 
 
 @pytest.mark.parametrize('stored', ['', 'model = 3', 'model = dict(backbone=[])', 'no python ('])

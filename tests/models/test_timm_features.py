@@ -10,6 +10,7 @@ from mmengine.config import Config
 from torch import nn
 
 from ptnt_mm.check.weights import check_weights_fit
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.models import TimmFeatures
 from ptnt_mm.utils.findings import Severity
 from ptnt_mm.weights import published
@@ -58,7 +59,7 @@ def test_the_check_loads_them():
     network = nn.Module()
     network.backbone = TimmFeatures('tf_efficientnet_lite0', frozen_norms=True, init_cfg=START)
     config = Config(dict(model=dict(backbone=dict(init_cfg=START))))
-    (found,) = check_weights_fit(config, network)
+    (found,) = check_weights_fit(ConfigView(config), network)
     assert found.severity is Severity.OK and '240 weights of the backbone fit' in str(found)
 
 
@@ -69,7 +70,7 @@ def test_the_check_reads_checkpoints_of_whole_detectors(tmp_path: Path):
     file = tmp_path / 'epoch_1.pth'
     torch.save(dict(state_dict=network.state_dict(), meta={}), file)
     config = Config(dict(load_from=str(file), model=dict(backbone=dict(init_cfg=START))))
-    (found,) = check_weights_fit(config, network)
+    (found,) = check_weights_fit(ConfigView(config), network)
     assert found.severity is Severity.OK
     other = TimmFeatures(
         'tf_efficientnet_lite0',

@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 import torch
-from mmengine.config import Config, ConfigDict
+from mmengine.config import ConfigDict
 from mmengine.registry import MODELS
 from torch import Tensor, nn
 
@@ -16,9 +16,8 @@ from ptnt_mm.check.trial.failed_steps import StepFailure, at, describe
 from ptnt_mm.check.trial.few_images import collate_of, load_few, shrunk
 from ptnt_mm.check.trial.one_image_metrics import left_out, measure_one_image
 from ptnt_mm.check.trial.setup import sides, undisturbed
-from ptnt_mm.config.data_files import data_sets
-from ptnt_mm.config.hosts import scope_of
 from ptnt_mm.config.settings import dicts_within, kind_of
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.explain.frames import failing_line, failing_part
 from ptnt_mm.explain.registered import arguments_of, classes_named
 from ptnt_mm.utils.findings import Finding, error, note, ok
@@ -41,7 +40,7 @@ class Evaluation:
         metrics: Metrics by name; None if the evaluation failed or an evaluator was not tried.
     """
 
-    config: Config
+    view: ConfigView
     split: str
     model: nn.Module
     data: Sequence[Data]
@@ -51,7 +50,7 @@ class Evaluation:
     def check(self) -> Iterator[Finding]:
         """Evaluate; an error contains the wrong setting."""
         failed = None
-        for side in sides(self.config):
+        for side in sides(self.view):
             failed = self._failure(side)
             # Some models accept only the original size.
             if failed is None or not failed.where.startswith('model'):
@@ -59,9 +58,9 @@ class Evaluation:
         if failed is not None:
             lacking = list(self._missing_meta_keys(failed))
             advice = 'the first evaluation would stop'
-            yield from lacking or [error(*describe(failed, self.config), advice)]
+            yield from lacking or [error(*describe(failed, self.view), advice)]
             return
-        if names := left_out(self.config, self.split):
+        if names := left_out(self.view, self.split):
             yield note(self.split, f'{", ".join(names)} was not tried')
             self.metrics = None
         what = 'evaluated with test-time augmentation' if self.with_tta else 'evaluated'
@@ -71,7 +70,7 @@ class Evaluation:
     def _failure(self, side: int) -> StepFailure | None:
         """Evaluate images with sides of ``side`` pixels; return the error, or None."""
         try:
-            with undisturbed(self.config):
+            with undisturbed(self.view.scope):
                 self.metrics = self._evaluate(side)
         except StepFailure as failed:
             return failed
@@ -79,10 +78,10 @@ class Evaluation:
 
     def _evaluate(self, side: int) -> dict[str, Any]:
         """The metrics of an image by name; raises a StepFailure that names a part of the config."""
-        config, split = self.config, self.split
-        collate = collate_of(config, split)
+        view, split = self.view, self.split
+        collate = collate_of(view, split)
         with at(f'{split}_dataloader.dataset'):
-            metainfo, samples = load_few(config, split, self.data, self._chosen)
+            metainfo, samples = load_few(view, split, self.data, self._chosen)
         with at(f'{split}_dataloader'):
             batch = collate(samples)
             if len(set(map(_size, samples))) == 1:
@@ -90,13 +89,13 @@ class Evaluation:
         with at('tta_model' if self.with_tta else 'model'), torch.no_grad():
             model = self.model.eval()
             if self.with_tta:
-                model = MODELS.build(dict(config.tta_model, module=model)).eval()
+                model = MODELS.build(dict(view.config.tta_model, module=model)).eval()
             predicted = model.test_step(batch)
         with at(f'{split}_evaluator'):
-            return measure_one_image(config, split, metainfo, self.data, batch, predicted)
+            return measure_one_image(view, split, metainfo, self.data, batch, predicted)
 
     def _chosen(self, data_set: Any) -> list[dict]:
-        if self.with_tta or self.config[f'{self.split}_dataloader'].get('batch_size', 1) == 1:
+        if self.with_tta or self.view.split(self.split).batch_size == 1:
             return [data_set[0]]
         # A data set that was not read before, such as CIFAR10, has all of its images here.
         first, *others = (data_set[i] for i in evenly_spread(range(len(data_set))))
@@ -108,8 +107,8 @@ class Evaluation:
         if failed.where.startswith(f'{self.split}_dataloader'):
             return
         packed = {
-            path: tuple(step.get('meta_keys') or _default_keys(step, scope_of(self.config)))
-            for path, step in _packing(self.config, self.split).items()
+            path: tuple(step.get('meta_keys') or _default_keys(step, self.view.scope))
+            for path, step in _packing(self.view, self.split).items()
         }
         cause = failed.__cause__
         text, user = f'{cause} {failing_line(cause)}', failing_part(cause) or failed.where
@@ -121,22 +120,22 @@ class Evaluation:
             yield error(f'{path}.meta_keys', f'lacks {key!r}, which {user} needs', f'add {key!r}')
 
 
-def why_not_evaluated(config: Config, split: str) -> str:
+def why_not_evaluated(view: ConfigView, split: str) -> str:
     """Why an evaluation cannot be tried without its loop; empty if it can."""
-    loop = kind_of(config.get(f'{split}_cfg') or {})
+    loop = kind_of(view.split(split).loop)
     if loop not in ('', 'ValLoop', 'TestLoop'):
         return f'{loop} evaluates in its own way'
-    hooks = map(kind_of, config.get('custom_hooks') or ())
+    hooks = map(kind_of, view.custom_hooks)
     prepares = [name for name in hooks if name.startswith('PrepareProto')]
     return f'{prepares[0]} prepares the model' if prepares else ''
 
 
-def with_tta_pipeline(config: Config) -> Config:
+def with_tta_pipeline(view: ConfigView) -> ConfigView:
     """A copy of a config whose test data goes through the pipeline of ``ptnt test --tta``."""
-    config = copy.deepcopy(config)
-    for data_set in data_sets(config, 'test'):
+    config = copy.deepcopy(view.config)
+    for data_set in ConfigView(config).test.data_sets:
         data_set.settings['pipeline'] = config.tta_pipeline
-    return config
+    return ConfigView(config)
 
 
 def _size(sample: dict) -> tuple[int, ...]:
@@ -144,10 +143,10 @@ def _size(sample: dict) -> tuple[int, ...]:
     return tuple(image.shape) if isinstance(image, Tensor) else ()
 
 
-def _packing(config: Config, split: str) -> dict[str, ConfigDict]:
+def _packing(view: ConfigView, split: str) -> dict[str, ConfigDict]:
     """The steps of a split's pipelines that choose meta keys, by their paths."""
     where = f'{split}_dataloader.dataset'
-    inside = dicts_within(config[f'{split}_dataloader'].dataset, where)
+    inside = dicts_within(view.split(split).dataset, where)
     return {path: step for path, step in inside if kind_of(step).startswith('Pack')}
 
 

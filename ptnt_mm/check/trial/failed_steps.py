@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from mmengine.config import Config
 from torch import nn
 
 from ptnt_mm.config.settings import dicts_within, kind_of
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.explain.causes import Kind, explain, one_line
 from ptnt_mm.explain.frames import (
     failing_part,
@@ -43,7 +43,7 @@ def at(where: str) -> Iterator[None]:
         raise StepFailure(where) from error
 
 
-def describe(failed: StepFailure, config: Config) -> tuple[str, str]:
+def describe(failed: StepFailure, view: ConfigView) -> tuple[str, str]:
     """The setting that is probably wrong, and its effect in one line.
 
     With ``PTNT_TRACEBACK=1``, the traceback is printed too.
@@ -52,8 +52,8 @@ def describe(failed: StepFailure, config: Config) -> tuple[str, str]:
     show_traceback(error)
     where, culprit = failed.where, failing_part(error)
     if failed.where.startswith('model'):
-        where, culprit = _failing_part(error, config) or (where, culprit)
-    elif path := _failing_transform(error, failed.where, config):
+        where, culprit = _failing_part(error, view) or (where, culprit)
+    elif path := _failing_transform(error, failed.where, view):
         where = path
     named = not isinstance(error, AssertionError | ValueError)
     reason = explain(error, Kind.CONFIG) or one_line(error, named)
@@ -66,23 +66,23 @@ def describe_bug(error: Exception) -> str:
     return f'{NOT_COMPLETED}: {type(error).__name__}: {error}'
 
 
-def _failing_part(error: BaseException, config: Config) -> tuple[str, str] | None:
+def _failing_part(error: BaseException, view: ConfigView) -> tuple[str, str] | None:
     """The innermost part of the model in the config, by its path and its class."""
     paths: dict[str, str] = {}
-    for path, settings in dicts_within(config.model, 'model'):
+    for path, settings in dicts_within(view.model, 'model'):
         paths.setdefault(kind_of(settings), path)
     modules = (owner for owner in running_objects(error) if isinstance(owner, nn.Module))
     names = [name for name in (type(module).__name__ for module in modules) if name in paths]
     return (paths[names[-1]], names[-1]) if names else None
 
 
-def _failing_transform(error: BaseException, where: str, config: Config) -> str | None:
+def _failing_transform(error: BaseException, where: str, view: ConfigView) -> str | None:
     """The path of the pipeline's transform in which an exception was raised."""
-    if (found := failing_transform(error)) is None:
+    found, (split, _, part) = failing_transform(error), where.partition('_')
+    if found is None or part != 'dataloader.dataset':
         return None
     steps, step = found
-    top, _, key = where.partition('.')
-    for path, settings in dicts_within((config.get(top) or {}).get(key), where):
+    for path, settings in dicts_within(view.split(split).dataset, where):
         pipeline, i = settings.get('pipeline') or (), steps.index(step)
         if len(pipeline) == len(steps) and kind_of(pipeline[i]) == type(step).__name__:
             return f'{path}.pipeline[{i}]'

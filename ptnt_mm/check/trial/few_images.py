@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
-from mmengine.config import Config
 from mmengine.dataset import BaseDataset, Compose
 from mmengine.registry import DATASETS, FUNCTIONS
 from mmengine.structures import BaseDataElement
@@ -13,7 +12,7 @@ from torch import Tensor
 from torch.nn.functional import interpolate
 
 from ptnt_mm.check.data_sets import Data, identity
-from ptnt_mm.config.data_files import data_sets
+from ptnt_mm.config.view import ConfigView
 
 SIDE = 256  # pixels that a side keeps, plus its remainder
 _STEP = 64  # models that restrict sizes require multiples of a divisor of this
@@ -23,7 +22,7 @@ Samples = tuple[Mapping, list[dict]]
 
 
 def load_few(
-    config: Config, split: str, data: Sequence[Data], choose: Callable[[Any], list[dict]]
+    view: ConfigView, split: str, data: Sequence[Data], choose: Callable[[Any], list[dict]]
 ) -> Samples:
     """Load a few samples of a split.
 
@@ -32,7 +31,7 @@ def load_few(
     number: if it fails, the whole data set is built.
 
     Args:
-        config: A config whose host library is imported.
+        view: A config whose host library is imported.
         split: 'train', 'val' or 'test'.
         data: The data sets that were already read. If one was not, the whole data set is built.
         choose: Loads the samples from a data set.
@@ -40,8 +39,8 @@ def load_few(
     Returns:
         The metainfo of the data set, and its samples. Exceptions of the whole data set propagate.
     """
-    settings = config[f'{split}_dataloader'].dataset
-    inner = [dataset.settings for dataset in data_sets(config, split)]
+    settings = view.split(split).dataset
+    inner = [dataset.settings for dataset in view.split(split).data_sets]
     read = {identity(dataset.settings, dataset.trains): dataset for dataset in data if dataset.few}
     few = {id(part): read.get(identity(part, split == 'train')) for part in inner}
     if all(few.values()):
@@ -58,9 +57,9 @@ def spread_over(data_set: Any) -> list[dict]:
     return [data_set[i] for i in sorted({0, len(data_set) - 1})]
 
 
-def collate_of(config: Config, split: str) -> Callable[[list], Any]:
+def collate_of(view: ConfigView, split: str) -> Callable[[list], Any]:
     """The function with which a data loader collates a batch of samples."""
-    settings = dict(config[f'{split}_dataloader'].get('collate_fn') or dict(type='pseudo_collate'))
+    settings = dict(view.split(split).loader.get('collate_fn') or dict(type='pseudo_collate'))
     kind = settings.pop('type')
     function = FUNCTIONS.get(kind) if isinstance(kind, str) else kind
     return lambda samples: function(samples, **settings)

@@ -2,18 +2,17 @@
 
 from collections.abc import Collection, Iterator
 
-from mmengine.config import Config
 from mmengine.hooks import CheckpointHook
 
-from ptnt_mm.check.schedule import schedulers_of
 from ptnt_mm.config.settings import kind_of
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.findings import Finding, error, warning
 from ptnt_mm.utils.text import first_few, suggest
 
 
-def check_monitored(config: Config, measured: Collection[str]) -> Iterator[Finding]:
+def check_monitored(view: ConfigView, measured: Collection[str]) -> Iterator[Finding]:
     """Compare the names of watched metrics with those that evaluators measure."""
-    for where, name, rule in _watched(config):
+    for where, name, rule in _watched(view):
         if name not in measured:
             # The most common mistake is to omit the prefix.
             same = [other for other in measured if other.rpartition('/')[2] == name]
@@ -25,9 +24,9 @@ def check_monitored(config: Config, measured: Collection[str]) -> Iterator[Findi
             yield warning(where, f"is 'less', but higher is better for {name}", "write 'greater'")
 
 
-def _watched(config: Config) -> Iterator[tuple[str, str, str | None]]:
+def _watched(view: ConfigView) -> Iterator[tuple[str, str, str | None]]:
     """The path of each setting with a metric's name, the name, and the comparison rule."""
-    hook = (config.get('default_hooks') or {}).get('checkpoint') or {}
+    hook = view.default_hook('checkpoint')
     best, rules = hook.get('save_best') or (), hook.get('rule')
     best = [best] if isinstance(best, str) else best
     rules = rules if isinstance(rules, (list, tuple)) else [rules] * len(best)
@@ -35,10 +34,10 @@ def _watched(config: Config) -> Iterator[tuple[str, str, str | None]]:
         # With 'auto' it is the first metric.
         if name != 'auto':
             yield 'default_hooks.checkpoint.save_best', name, rule
-    for i, settings in enumerate(config.get('custom_hooks') or ()):
+    for i, settings in enumerate(view.custom_hooks):
         if kind_of(settings) == 'EarlyStoppingHook' and 'monitor' in settings:
             yield f'custom_hooks[{i}].monitor', settings['monitor'], settings.get('rule')
-    for i, settings in enumerate(schedulers_of(config)):
+    for i, settings in enumerate(view.schedulers):
         if kind_of(settings).startswith('ReduceOnPlateau') and 'monitor' in settings:
             yield f'param_scheduler[{i}].monitor', settings['monitor'], settings.get('rule')
 

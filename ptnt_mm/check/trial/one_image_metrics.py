@@ -6,7 +6,6 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from mmengine.config import Config
 from mmengine.evaluator import BaseMetric
 from mmengine.registry import METRICS
 from mmengine.structures import BaseDataElement
@@ -14,8 +13,8 @@ from torch import Tensor
 
 from ptnt_mm.check.coco_annotations import DetectionData, index
 from ptnt_mm.check.data_sets import Data
-from ptnt_mm.config.data_files import evaluators, local_path, separate_evaluator
 from ptnt_mm.config.settings import kind_of
+from ptnt_mm.config.view import ConfigView, local_path
 
 # They write files, download something, or need more than one image.
 _NOT_TRIED = (
@@ -28,17 +27,17 @@ _NOT_TRIED = (
 _FILES = ('outfile_prefix', 'output_dir', 'out_dir', 'out_file_path')
 
 
-def left_out(config: Config, split: str) -> list[str]:
+def left_out(view: ConfigView, split: str) -> list[str]:
     """The kinds of evaluators that are not tried."""
-    if (separate := separate_evaluator(config, split)) is not None:
+    if (separate := view.split(split).separate_evaluator) is not None:
         return [kind_of(separate)]
     return [
-        kind_of(evaluator) for evaluator in evaluators(config, split) if not _is_tried(evaluator)
+        kind_of(evaluator) for evaluator in view.split(split).evaluators if not _is_tried(evaluator)
     ]
 
 
 def measure_one_image(
-    config: Config,
+    view: ConfigView,
     split: str,
     metainfo: dict,
     data: Sequence[Data],
@@ -48,7 +47,7 @@ def measure_one_image(
     """Run the evaluators on predictions, and return the metrics by name; no file is left.
 
     Args:
-        config: The config, whose evaluators are built.
+        view: The config, whose evaluators are built.
         split: 'val' or 'test'.
         metainfo: The metainfo of the data set.
         data: The data sets that were already read.
@@ -57,10 +56,10 @@ def measure_one_image(
             some metrics stop early otherwise.
     """
     found: dict[str, Any] = {}
-    if separate_evaluator(config, split) is not None:
+    if view.split(split).separate_evaluator is not None:
         return found
     samples = [_with_an_object(sample).to_dict() for sample in predicted]
-    for settings in filter(_is_tried, evaluators(config, split)):
+    for settings in filter(_is_tried, view.split(split).evaluators):
         metric = _build(settings, split, data, {sample.get('img_id') for sample in samples})
         metric.dataset_meta = metainfo
         metric.process(batch, copy.deepcopy(samples))

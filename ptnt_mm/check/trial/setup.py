@@ -16,8 +16,9 @@ from torch import nn
 
 from ptnt_mm.check.data_sets import Data
 from ptnt_mm.check.trial.few_images import SIDE
-from ptnt_mm.config.hosts import HOSTS, scope_of
+from ptnt_mm.config.hosts import HOSTS
 from ptnt_mm.config.settings import dicts_within, kind_of
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.numbers import is_number
 from ptnt_mm.utils.quiet_logs import logging_disabled
 
@@ -31,14 +32,14 @@ _BEGINNING = dict(iter=0, epoch=0, max_iters=1000, max_epochs=10)
 WHOLE = 10**6  # pixels: larger than any image
 
 
-def config_for_trial(config: Config) -> Config:
+def config_for_trial(view: ConfigView) -> Config:
     """A copy of a config whose model keeps all predictions, and uses few regions.
 
     A model with random weights has no predictions above a threshold, so later steps would not be
     tried.
     """
-    changed = copy.copy(config)
-    changed.model = copy.deepcopy(config.model)
+    changed = copy.copy(view.config)
+    changed.model = copy.deepcopy(view.model)
     for path, settings in dicts_within(changed.model, 'model'):
         if path.startswith('model.test_cfg') and is_number(settings.get('score_thr')):
             settings['score_thr'] = 0.0
@@ -50,7 +51,7 @@ def config_for_trial(config: Config) -> Config:
 
 
 def why_not_tried(
-    config: Config,
+    view: ConfigView,
     split: str,
     data: Sequence[Data],
     model: nn.Module | None = None,
@@ -59,13 +60,13 @@ def why_not_tried(
     """Why a step on images of a split is not tried; empty if it is.
 
     Args:
-        config: The config.
+        view: The config.
         split: 'train', 'val' or 'test'.
         data: The data sets of all splits, read as far as possible.
         model: The model, if it is built: a large one takes long on a CPU.
         thorough: Whether to try it even with a large model, or with data that was not read.
     """
-    if scope_of(config) not in HOSTS:
+    if view.host is None:
         return f'it is tried for models of {", ".join(HOSTS)} only'
     of_split = [data_set for data_set in data if split in data_set.pipelines]
     if fetched := [data_set for data_set in of_split if data_set.would_fetch]:
@@ -80,22 +81,22 @@ def why_not_tried(
     return ''
 
 
-def sides(config: Config) -> tuple[int, ...]:
+def sides(view: ConfigView) -> tuple[int, ...]:
     """The sides in pixels that images are shrunk to, tried in turn: some models need larger ones.
 
     Classifiers get small images anyway, and many accept only one size. Sliding windows need an
     image that they fit into.
     """
-    if scope_of(config) == 'mmpretrain':
+    if view.scope == 'mmpretrain':
         return (WHOLE,)
-    crop = (config.model.get('test_cfg') or {}).get('crop_size')
+    crop = view.test_cfg.get('crop_size')
     crop = [n for n in crop if isinstance(n, int)] if isinstance(crop, (list, tuple)) else []
     return max(SIDE, *crop, 0), WHOLE
 
 
 @contextmanager
-def undisturbed(config: Config) -> Iterator[None]:
-    """Build in the config's scope without output, and without changing random generators."""
+def undisturbed(scope: str) -> Iterator[None]:
+    """Build in a scope without output, and without changing random generators."""
     states = random.getstate(), np.random.get_state()
     hub = MessageHub.get_current_instance()
     absent = {key: value for key, value in _BEGINNING.items() if key not in hub.runtime_info}
@@ -103,7 +104,7 @@ def undisturbed(config: Config) -> Iterator[None]:
         hub.update_info(key, value)
     try:
         with (
-            DefaultScope.overwrite_default_scope(scope_of(config)),
+            DefaultScope.overwrite_default_scope(scope),
             warnings.catch_warnings(action='ignore'),
             logging_disabled(),
             redirect_stdout(io.StringIO()),

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from mmengine.config import Config
 from mmengine.model import BaseModel
 from torch import nn
 
@@ -15,6 +14,7 @@ from ptnt_mm.check.trial.failed_steps import StepFailure, at, describe
 from ptnt_mm.check.trial.few_images import collate_of, load_few, shrunk, spread_over
 from ptnt_mm.check.trial.setup import WHOLE, sides, undisturbed
 from ptnt_mm.config.settings import kind_of
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.findings import Finding, error, note, ok
 
@@ -22,21 +22,21 @@ _WHERE = 'a training step'
 
 
 def check_training_step(
-    config: Config, model: nn.Module, data: Sequence[Data], gpus: int
+    view: ConfigView, model: nn.Module, data: Sequence[Data], gpus: int
 ) -> Iterator[Finding]:
     """Take a training step on the CPU, without the optimizer."""
     if not isinstance(model, BaseModel) or type(model).train_step is not BaseModel.train_step:
         yield note(_WHERE, f'not tried: {type(model).__name__} has a custom train_step')
         return
     try:
-        train_once(config, model, data, gpus)
+        train_once(view, model, data, gpus)
     except StepFailure as failed:
-        yield error(*describe(failed, config), 'training would stop at its first step')
+        yield error(*describe(failed, view), 'training would stop at its first step')
         return
     yield ok(_WHERE, 'the loss of a few images and its gradients can be computed')
 
 
-def train_once(config: Config, model: nn.Module, data: Sequence[Data], gpus: int) -> None:
+def train_once(view: ConfigView, model: nn.Module, data: Sequence[Data], gpus: int) -> None:
     """Compute the loss of a training batch of one or two images, and its gradients.
 
     Two if training has two: BatchNorm cannot learn from one value.
@@ -44,15 +44,15 @@ def train_once(config: Config, model: nn.Module, data: Sequence[Data], gpus: int
     Raises:
         StepFailure: if the data set, its pipeline or the model fails.
     """
-    with undisturbed(config):
+    with undisturbed(view.scope):
         with at('train_dataloader.dataset'):
-            _, samples = load_few(config, 'train', data, partial(_load, config))
-            batch = config.train_dataloader.get('batch_size', 1) * gpus
+            _, samples = load_few(view, 'train', data, partial(_load, view))
+            batch = view.train.batch_size * gpus
             # There may be a single image.
             samples = (samples * 2)[: max(min(batch, 2), 1)]
-        for side in sides(config):
+        for side in sides(view):
             try:
-                _loss(config, model, samples, side)
+                _loss(view, model, samples, side)
                 return
             except StepFailure:
                 # Some models accept only the original size.
@@ -60,19 +60,19 @@ def train_once(config: Config, model: nn.Module, data: Sequence[Data], gpus: int
                     raise
 
 
-def _load(config: Config, data_set: Any) -> list[dict]:
+def _load(view: ConfigView, data_set: Any) -> list[dict]:
     """Load samples as training does, which may skip files that cannot be read."""
-    for settings in config.get('custom_hooks') or ():
+    for settings in view.custom_hooks:
         if kind_of(settings) == 'SkipCorruptImagesHook':
             HOOKS.build(settings).watch(data_set)
     return spread_over(data_set)
 
 
-def _loss(config: Config, model: nn.Module, samples: list[dict], side: int) -> None:
+def _loss(view: ConfigView, model: nn.Module, samples: list[dict], side: int) -> None:
     with at('train_dataloader'):
         smaller = [shrunk(sample, side, with_truth=True) for sample in samples]
         # Preprocessors pad annotations in place.
-        batch = collate_of(config, 'train')(copy.deepcopy(smaller))
+        batch = collate_of(view, 'train')(copy.deepcopy(smaller))
     with at('model'), _small_padding(model, side):
         batch = model.train().data_preprocessor(batch, True)
         total, _ = model.parse_losses(model._run_forward(batch, mode='loss'))

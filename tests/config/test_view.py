@@ -6,7 +6,7 @@ import pytest
 from mmengine.config import Config
 
 import ptnt_mm
-from ptnt_mm.config.data_files import check_data_files, expected_files
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.explain.causes import how_to_get
 from ptnt_mm.utils.errors import UserError
 
@@ -19,13 +19,13 @@ def _config(root: Path) -> Config:
 def test_nothing_is_said_when_all_is_there(tmp_path: Path):
     (tmp_path / 'train.json').touch()
     (tmp_path / 'train').mkdir()
-    check_data_files(_config(tmp_path), ('train', 'val'))
+    ConfigView(_config(tmp_path)).require_files(('train', 'val'))
 
 
 def test_the_missing_file_the_layout_and_the_page_are_named(tmp_path: Path):
     (tmp_path / 'train').mkdir()
     with pytest.raises(UserError) as caught:
-        check_data_files(_config(tmp_path), ('train',))
+        ConfigView(_config(tmp_path)).require_files(('train',))
     message = str(caught.value)
     assert message.startswith(f'{tmp_path}/train.json does not exist')
     assert f'found    {tmp_path}/train\n' in message
@@ -36,16 +36,16 @@ def test_a_classifiers_folder_may_stand_alone(tmp_path: Path):
     config = _config(tmp_path)
     config.train_dataloader.dataset.update(ann_file='', data_prefix='train')
     with pytest.raises(UserError, match=f'{tmp_path}/train does not exist'):
-        check_data_files(config, ('train',))
+        ConfigView(config).require_files(('train',))
     (tmp_path / 'train').mkdir()
-    check_data_files(config, ('train',))
+    ConfigView(config).require_files(('train',))
 
 
 def test_wrapped_and_joined_datasets_are_looked_into(tmp_path: Path):
     inner = _config(tmp_path).train_dataloader.dataset.to_dict()
     joined = dict(type='ConcatDataset', datasets=[dict(type='RepeatDataset', dataset=inner)])
     with pytest.raises(UserError, match='train.json'):
-        check_data_files(Config(dict(train_dataloader=dict(dataset=joined))), ('train',))
+        ConfigView(Config(dict(train_dataloader=dict(dataset=joined)))).require_files(('train',))
 
 
 def test_folders_of_images_and_masks(tmp_path: Path):
@@ -55,20 +55,20 @@ def test_folders_of_images_and_masks(tmp_path: Path):
     config = Config(dict(train_dataloader=dict(dataset=dataset)))
     (tmp_path / 'images' / 'train').mkdir(parents=True)
     with pytest.raises(UserError, match=f'^{tmp_path}/masks/train does not exist'):
-        check_data_files(config, ('train',))
+        ConfigView(config).require_files(('train',))
     (tmp_path / 'masks' / 'train').mkdir(parents=True)
-    check_data_files(config, ('train',))
+    ConfigView(config).require_files(('train',))
 
 
 def test_evaluators_are_looked_into(tmp_path: Path):
     evaluators = [dict(type='Other'), dict(type='CocoMetric', ann_file=str(tmp_path / 'val.json'))]
     with pytest.raises(UserError, match='val.json'):
-        check_data_files(Config(dict(val_evaluator=evaluators)), ('val',))
+        ConfigView(Config(dict(val_evaluator=evaluators))).require_files(('val',))
 
 
 def test_remote_storage_is_left_to_mmengine():
     remote = dict(data_root='s3://bucket/', ann_file='train.json')
-    check_data_files(Config(dict(val_dataloader=dict(dataset=remote))), ('val',))
+    ConfigView(Config(dict(val_dataloader=dict(dataset=remote)))).require_files(('val',))
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_the_page_of_each_public_data_set(name: str, page: str, tmp_path: Path, 
     config = ptnt_mm.get_config(name)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError, match=f'docs/{page} explains how to get this data set'):
-        check_data_files(config, ('train',))
-    assert {how_to_get(path).split()[0] for path in expected_files(config, 'val')} == {
+        ConfigView(config).require_files(('train',))
+    assert {how_to_get(path).split()[0] for path in ConfigView(config).val.files} == {
         f'docs/{page}'
     }
