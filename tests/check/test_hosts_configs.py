@@ -61,10 +61,11 @@ def _errors(file: Path) -> list[str]:
         # A base for other configs.
         return []
     # Building all models takes an hour; docs/check.md has the outcome.
-    inspection = WithoutFiles(config, ('train', 'val'))
+    view = ConfigView(config)
+    inspection = WithoutFiles(view, ('train', 'val'))
     inspection.check_settings()
     inspection.check_data()
-    inspection.run('mean and std', check_normalisation(ConfigView(config)))
+    inspection.run('mean and std', check_normalisation(view))
     return list(map(str, inspection.errors))
 
 
