@@ -18,7 +18,7 @@ from torch.utils.data import DataLoader
 from ptnt_mm.config.hosts import import_host
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.run_display import RunDisplay
-from ptnt_mm.engine.safeguards import use_safeguards
+from ptnt_mm.engine.safeguards import with_safeguards
 from ptnt_mm.explain.building import explained_building, explained_late_building
 from ptnt_mm.mmcv_ops.place import source
 from ptnt_mm.utils.atomic_files import sha256
@@ -109,7 +109,7 @@ def build_runner(config: Config, checkpoint: dict | None = None) -> Runner:
     From here on, MMEngine loads checkpoints safely, even with ``PTNT_SAFE_LOADING=0``.
 
     Args:
-        config: The hooks are added to it.
+        config: It is not changed.
         checkpoint: The loaded content of the checkpoint to resume, so that it is not read again.
 
     Raises:
@@ -117,7 +117,7 @@ def build_runner(config: Config, checkpoint: dict | None = None) -> Runner:
     """
     require_safe_loading()
     import_host(ConfigView(config).scope)
-    use_safeguards(config)
+    config = with_safeguards(config)
     with explained_building(config.filename or 'the config'):
         if 'runner_type' in config:
             runner = RUNNERS.build(config)

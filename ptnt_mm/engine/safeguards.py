@@ -1,5 +1,6 @@
 """The hooks and the loop that every run gets, with any config."""
 
+import copy
 from collections.abc import Mapping
 
 from mmengine.config import Config
@@ -14,9 +15,9 @@ def safeguards() -> list[dict]:
     return Config.fromfile(config_root() / '_base_' / 'hooks.py').custom_hooks
 
 
-def use_safeguards(config: Config) -> None:
-    """Add hooks that a config lacks; hooks that it has keep their settings."""
-    view = ConfigView(config)
+def with_safeguards(config: Config) -> Config:
+    """A copy of a config with the hooks that it lacks; hooks that it has keep their settings."""
+    view, config = ConfigView(config), copy.copy(config)
     hooks, defaults = view.custom_hooks, view.default_hooks
     named = {kind_of(hook) for hook in hooks if isinstance(hook, Mapping)}
     config.custom_hooks = hooks + [hook for hook in safeguards() if hook.type not in named]
@@ -27,6 +28,7 @@ def use_safeguards(config: Config) -> None:
         config.default_hooks = dict(defaults, checkpoint=checkpoint)
     if config.get('train_cfg'):
         config.train_cfg = _repeatable(config.train_cfg)
+    return config
 
 
 def _repeatable(loop: Mapping) -> dict:

@@ -130,7 +130,7 @@ def test_a_frozen_stem_without_norms_has_only_stages_to_thaw():
 def test_resuming_forgets_the_pretrained_file_and_stays_frozen_as_begun(tmp_path: Path):
     stored = 'model = dict(backbone=dict(norm_eval=True))'
     config = _config(init_cfg=dict(type='Pretrained', checkpoint='gone.pth'))
-    choose_start(config, tmp_path, resume=_checkpoint(tmp_path, dict(cfg=stored)))
+    config = choose_start(config, tmp_path, resume=_checkpoint(tmp_path, dict(cfg=stored))).config
     assert config.resume and config.load_from and config.model.backbone.init_cfg is None
     assert config.model.backbone.norm_eval
     check_start(ConfigView(config))
@@ -139,7 +139,7 @@ def test_resuming_forgets_the_pretrained_file_and_stays_frozen_as_begun(tmp_path
 @pytest.mark.parametrize('stored', ['', 'model = 3', 'model = dict(backbone=[])', 'no python ('])
 def test_resuming_survives_a_stored_config_of_another_kind(stored: str, tmp_path: Path):
     config = _config()
-    choose_start(config, tmp_path, resume=_checkpoint(tmp_path, dict(cfg=stored)))
+    config = choose_start(config, tmp_path, resume=_checkpoint(tmp_path, dict(cfg=stored))).config
     assert 'norm_eval' not in config.model.backbone
 
 
@@ -157,7 +157,7 @@ def test_resuming_survives_a_stored_config_of_another_kind(stored: str, tmp_path
 def test_resuming_survives_a_stored_config_of_endless_text(stored: str, tmp_path: Path):
     config = _config()
     start = choose_start(config, tmp_path, resume=_checkpoint(tmp_path, dict(cfg=stored)))
-    assert not start.stored and config.resume
+    assert not start.stored and start.config.resume
 
 
 def test_a_change_cannot_steer_a_terminal(tmp_path: Path):
@@ -179,7 +179,9 @@ def test_resuming_without_a_checkpoint_keeps_the_starting_weights(tmp_path: Path
     whole = tmp_path / 'whole.pth'
     whole.touch()
     config.load_from = str(whole)
-    assert choose_start(config, tmp_path, resume='auto') == Start(str(whole))
+    start = choose_start(config, tmp_path, resume='auto')
+    config = start.config
+    assert start == Start(config, str(whole))
     assert not config.resume and config.load_from == str(whole)
     assert config.model.backbone.init_cfg.checkpoint == 'backbone.pth'
 
@@ -201,7 +203,9 @@ def test_the_seed_is_kept_whatever_the_config(tmp_path: Path):
     for randomness in (None, dict(seed=8, deterministic=True)):
         config = _config()
         config.randomness = randomness
-        choose_start(config, tmp_path, resume=_checkpoint(tmp_path, dict(cfg='', seed=7)))
+        config = choose_start(
+            config, tmp_path, resume=_checkpoint(tmp_path, dict(cfg='', seed=7))
+        ).config
         assert config.randomness == dict(randomness or {}, seed=7)
 
 
@@ -213,7 +217,7 @@ def test_another_seed_cannot_be_asked_for(tmp_path: Path, seed: int | None):
         with pytest.raises(UserError, match='`seed=8`: the run .* has seed 7: omit `seed`'):
             choose_start(config, tmp_path, resume=file, seed=seed)
     else:
-        choose_start(config, tmp_path, resume=file, seed=seed)
+        config = choose_start(config, tmp_path, resume=file, seed=seed).config
         assert config.randomness.seed == 7
 
 
@@ -244,7 +248,7 @@ def test_a_command_with_pretrained_weights_is_repeated_to_resume(tmp_path: Path)
     began = 'model = dict(backbone=dict(norm_eval=True))'
     checkpoint = _checkpoint(tmp_path, dict(cfg=began))
     config = _config()
-    choose_start(config, tmp_path, pretrained='gone.pth', resume=checkpoint)
+    config = choose_start(config, tmp_path, pretrained='gone.pth', resume=checkpoint).config
     assert config.resume and config.model.backbone.init_cfg is None
     assert config.model.backbone.norm_eval
     # Without a checkpoint, it starts from the beginning.
@@ -252,7 +256,7 @@ def test_a_command_with_pretrained_weights_is_repeated_to_resume(tmp_path: Path)
     weights.touch()
     empty = tmp_path / 'empty'
     config = _config()
-    choose_start(config, empty, pretrained=str(weights), resume='auto')
+    config = choose_start(config, empty, pretrained=str(weights), resume='auto').config
     assert not config.get('resume')
     assert config.model.backbone.init_cfg.checkpoint == str(weights)
 
@@ -261,7 +265,7 @@ def test_a_backbone_without_batch_norm_leaves_no_trace_of_pretrained_weights(tmp
     checkpoint = _checkpoint(tmp_path, dict(cfg="model = dict(backbone=dict(type='TNT'))"))
     config = _config()
     config.model.backbone = dict(type='TNT', arch='small')
-    choose_start(config, tmp_path, pretrained='gone.pth', resume=checkpoint)
+    config = choose_start(config, tmp_path, pretrained='gone.pth', resume=checkpoint).config
     assert config.resume and config.model.backbone.init_cfg is None
 
 
@@ -282,5 +286,5 @@ def test_a_resume_reads_its_checkpoint_once(tmp_path: Path):
     start = choose_start(config, tmp_path / 'part', resume='auto')
     assert start.weights == str(tmp_path / 'part' / 'epoch_1.pth')
     Path(start.weights).unlink()
-    weights = build_runner(config, start.checkpoint).train().state_dict()
+    weights = build_runner(start.config, start.checkpoint).train().state_dict()
     assert all(torch.equal(weights[name], whole[name]) for name in whole)

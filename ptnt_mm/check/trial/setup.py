@@ -39,7 +39,7 @@ def config_for_trial(view: ConfigView) -> Config:
     tried.
     """
     changed = copy.copy(view.config)
-    changed.model = copy.deepcopy(view.model)
+    changed.model = copy.deepcopy(view.config.model)
     for path, settings in dicts_within(changed.model, 'model'):
         if path.startswith('model.test_cfg') and is_number(settings.get('score_thr')):
             settings['score_thr'] = 0.0

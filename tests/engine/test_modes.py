@@ -1,4 +1,4 @@
-"""Training modes that a flag enables."""
+"""Modes of training."""
 
 from pathlib import Path
 
@@ -8,14 +8,14 @@ from mmengine.config import Config
 
 from ptnt_mm import api
 from ptnt_mm.cli.main import run
-from ptnt_mm.engine import training_modes
-from ptnt_mm.engine.training_modes import LOG_BACKENDS, log_to_package
+from ptnt_mm.engine import modes
+from ptnt_mm.engine.modes import LOG_BACKENDS, log_to_package
 from ptnt_mm.utils.errors import UserError
 
 
 @pytest.fixture(autouse=True)
 def _all_installed(monkeypatch) -> None:
-    monkeypatch.setattr(training_modes, 'find_spec', lambda name: name)
+    monkeypatch.setattr(modes, 'find_spec', lambda name: name)
 
 
 @pytest.mark.parametrize('package', LOG_BACKENDS)
@@ -43,7 +43,7 @@ def test_a_config_without_a_visualizer_keeps_its_scalars():
 
 
 def test_a_missing_package_is_one_line(monkeypatch, tmp_path: Path, capsys):
-    monkeypatch.setattr(training_modes, 'find_spec', lambda name: None)
+    monkeypatch.setattr(modes, 'find_spec', lambda name: None)
     file = tmp_path / 'mine.py'
     file.write_text('model = train_dataloader = train_cfg = optim_wrapper = dict(a=1)\n')
     assert run('train', [str(file), '--log', 'wandb']) == 1
@@ -53,14 +53,14 @@ def test_a_missing_package_is_one_line(monkeypatch, tmp_path: Path, capsys):
 
 def test_modes_become_settings():
     config = Config(dict(auto_scale_lr=dict(base_batch_size=8), randomness=dict(seed=3)))
-    training_modes.use_deterministic(config)
-    training_modes.scale_learning_rate(config)
+    modes.use_deterministic(config)
+    modes.scale_learning_rate(config)
     assert config.randomness == dict(seed=3, deterministic=True) and config.auto_scale_lr.enable
 
 
 @pytest.fixture
 def _accelerator(monkeypatch):
-    monkeypatch.setattr(training_modes, 'get_device', lambda: 'cuda')
+    monkeypatch.setattr(modes, 'get_device', lambda: 'cuda')
 
 
 @pytest.mark.usefixtures('_accelerator')
@@ -68,14 +68,14 @@ def _accelerator(monkeypatch):
 def test_mixed_precision_is_bfloat16_where_the_gpu_has_it(monkeypatch, supported, dtype):
     monkeypatch.setattr(torch.cuda, 'is_bf16_supported', lambda **_: supported)
     changed = Config(dict(optim_wrapper=dict(type='OptimWrapper')))
-    training_modes.use_mixed_precision(changed)
+    modes.use_mixed_precision(changed)
     assert changed.optim_wrapper == dict(type='AmpOptimWrapper', dtype=dtype)
 
 
 @pytest.mark.usefixtures('_accelerator')
 def test_sync_bn():
     changed = Config(dict(optim_wrapper=dict(type='OptimWrapper')))
-    training_modes.use_sync_bn(changed)
+    modes.use_sync_bn(changed)
     assert changed.sync_bn == 'torch'
 
 
@@ -94,7 +94,7 @@ def test_an_unknown_package_is_named():
         (dict(log='wandbb'), "'wandbb'"),
     ],
 )
-def test_invalid_training_modes_are_refused_from_python(tmp_path: Path, mode: dict, words: str):
+def test_invalid_modes_are_refused_from_python(tmp_path: Path, mode: dict, words: str):
     needed = ('model', 'train_dataloader', 'train_cfg', 'optim_wrapper')
     config = Config({name: {} for name in needed})
     with pytest.raises(UserError, match=words):

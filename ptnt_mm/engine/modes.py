@@ -1,5 +1,6 @@
-"""Training modes that a flag enables, each as settings in a config."""
+"""Modes of training, each as settings in a config."""
 
+import copy
 import os
 from importlib.util import find_spec
 
@@ -23,6 +24,36 @@ LOG_BACKENDS = {
     ),
 }
 """MMEngine's backends by the package that each needs."""
+
+
+def with_modes(
+    config: Config,
+    *,
+    amp: bool = False,
+    sync_bn: bool = False,
+    auto_scale_lr: bool = False,
+    log: str | None = None,
+    deterministic: bool = False,
+) -> Config:
+    """A copy of a config in the chosen modes, which are options of ``ptnt train``.
+
+    Raises:
+        UserError: if a mode needs an accelerator, a package or a setting that is missing.
+    """
+    config = copy.deepcopy(config)
+    if deterministic:
+        use_deterministic(config)
+    if amp:
+        use_mixed_precision(config)
+    elif kind_of(config.optim_wrapper) == 'AmpOptimWrapper':
+        require_accelerator('mixed precision (AmpOptimWrapper)')
+    if sync_bn:
+        use_sync_bn(config)
+    if auto_scale_lr:
+        scale_learning_rate(config)
+    if log is not None:
+        log_to_package(config, log)
+    return config
 
 
 def use_deterministic(config: Config) -> None:
