@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from ptnt_mm.check.class_names import faults_of_names, names_for_heads
-from ptnt_mm.check.data_sets import Data
+from ptnt_mm.check.data_sets import LoadedDataset
 from ptnt_mm.check.evaluated_files import check_evaluated_files
 from ptnt_mm.check.heads import check_classes_of_heads
 from ptnt_mm.check.reading import read_data
@@ -52,7 +52,7 @@ def _evaluate(view: ConfigView, tta: bool) -> Iterator[Finding]:
     if of_kind(known, Severity.ERROR):
         return
     # A data set that was not read may be large: it is not built for a single image.
-    if not data or not all(data_set.few for data_set in data):
+    if not data or not all(data_set.sample_entries for data_set in data):
         return
     counts = list(check_classes_of_heads(view, names_for_heads(data)))
     yield from counts
@@ -64,7 +64,7 @@ def _evaluate(view: ConfigView, tta: bool) -> Iterator[Finding]:
         yield from Evaluation(view, 'test', model, data, with_tta=tta).check()
 
 
-def _check_truth(view: ConfigView, data: Sequence[Data]) -> Iterator[Finding]:
+def _check_truth(view: ConfigView, data: Sequence[LoadedDataset]) -> Iterator[Finding]:
     """Find what would compare predictions with the wrong objects, without any failure."""
     for dataset in data:
         yield from of_kind(faults_of_names(dataset), Severity.ERROR)

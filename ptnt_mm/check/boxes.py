@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ptnt_mm.check.coco_annotations import DetectionData
+from ptnt_mm.check.coco_annotations import DetectionDataset
 from ptnt_mm.labels.boxes import (
     CORNER_AND_SIZE,
     Listed,
@@ -20,7 +20,7 @@ from ptnt_mm.utils.text import counted
 _FORMAT = f'COCO has {CORNER_AND_SIZE.text} in pixels: convert them'
 
 
-def check_boxes(data: list[DetectionData]) -> Iterator[Finding]:
+def check_boxes(data: list[DetectionDataset]) -> Iterator[Finding]:
     """Check every box of every data set."""
     for dataset in data:
         if dataset.file is not None and dataset.file.annotations:
@@ -28,13 +28,13 @@ def check_boxes(data: list[DetectionData]) -> Iterator[Finding]:
             yield from found or [ok(dataset.name, counted(len(dataset.boxes.values), 'box'))]
 
 
-def _all_wrong(data: DetectionData) -> Iterator[Finding]:
+def _all_wrong(data: DetectionDataset) -> Iterator[Finding]:
     """Find a single cause for which all boxes are wrong."""
     if (cause := find_cause(data.boxes, CORNER_AND_SIZE)) is not None:
         yield from _report_boxes(Severity.ERROR, data, cause.chosen, cause.what, cause.advice)
 
 
-def _each(data: DetectionData) -> Iterator[Finding]:
+def _each(data: DetectionDataset) -> Iterator[Finding]:
     """Faults of single boxes, then objects that are lost or repeated without one."""
     left = np.ones(len(data.boxes.values), bool)
     for rule, chosen in judge(data.boxes):
@@ -50,7 +50,7 @@ def _each(data: DetectionData) -> Iterator[Finding]:
         yield from _report_boxes(rule.severity, data, repeated, rule.what, rule.advice)
 
 
-def _listed(data: DetectionData, place: int) -> Listed:
+def _listed(data: DetectionDataset, place: int) -> Listed:
     entry, box = data.file.annotations[place], data.boxes.inside[place]
     return Listed(
         (entry['image_id'], *box.tolist()),
@@ -60,7 +60,7 @@ def _listed(data: DetectionData, place: int) -> Listed:
     )
 
 
-def _is_lost(data: DetectionData) -> np.ndarray:
+def _is_lost(data: DetectionDataset) -> np.ndarray:
     """Whether mmdet skips each object although its class is used, (N,)."""
     if data.built is None:
         return np.zeros(len(data.boxes.values), bool)
@@ -73,7 +73,7 @@ def _is_lost(data: DetectionData) -> np.ndarray:
     return np.array(asked, bool) & ~data.is_loaded
 
 
-def _near_the_corner(data: DetectionData) -> Iterator[Finding]:
+def _near_the_corner(data: DetectionDataset) -> Iterator[Finding]:
     """Report boxes in a different unit: all boxes of all images are near the upper left corner."""
     if (found := near_the_corner(data.boxes)) is not None:
         what, why = found
@@ -81,7 +81,7 @@ def _near_the_corner(data: DetectionData) -> Iterator[Finding]:
 
 
 def _report_boxes(
-    severity: Severity, data: DetectionData, chosen: np.ndarray, what: str, advice: str
+    severity: Severity, data: DetectionDataset, chosen: np.ndarray, what: str, advice: str
 ) -> Iterator[Finding]:
     """Report the chosen boxes, (N,), with their ids and images."""
     named = []

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ptnt_mm.check.coco_annotations import DetectionData, Id
+from ptnt_mm.check.coco_annotations import DetectionDataset, Id
 from ptnt_mm.check.data_sets import identity
-from ptnt_mm.config.settings import dicts_within, kind_of
+from ptnt_mm.config.settings import dicts_within, type_name
 from ptnt_mm.config.view import ConfigView, DataSet, local_path, unwrapped
 from ptnt_mm.explain.registered import arguments_of, classes_named
 from ptnt_mm.labels.coco import read_json
@@ -40,11 +40,11 @@ class _Part(NamedTuple):
 
     file: Path
     images: dict[Id, _Image]
-    data: DetectionData | None
+    data: DetectionDataset | None
 
 
 def check_evaluated_files(
-    data: Sequence[DetectionData], view: ConfigView, split: str
+    data: Sequence[DetectionDataset], view: ConfigView, split: str
 ) -> Iterator[Finding]:
     """Compare what the metrics of a split read with the annotation files of its data sets.
 
@@ -87,7 +87,7 @@ def _repeated(settings: Mapping, where: str) -> Iterator[Finding]:
             yield error(path, what, f'{_TWICE}: omit the wrapper')
 
 
-def _part(data_set: DataSet, read: Mapping[str, DetectionData]) -> _Part | None:
+def _part(data_set: DataSet, read: Mapping[str, DetectionDataset]) -> _Part | None:
     """Describe a data set; None if its images are unknown."""
     file = data_set.path(data_set.settings.get('ann_file'))
     if file is None or not file.exists():
@@ -127,7 +127,7 @@ def _compare(where: str, metric: Mapping, parts: Sequence[_Part]) -> Iterator[Fi
     file = local_path(metric.get('ann_file'))
     if not parts or (file is not None and not file.exists()):
         return
-    found = list(_shared_ids(where, kind_of(metric), parts))
+    found = list(_shared_ids(where, type_name(metric), parts))
     if file is not None and not found:
         found = list(_outside(f'{where}.ann_file', file, parts))
         if all(part.data for part in parts):

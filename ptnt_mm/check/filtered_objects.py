@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ptnt_mm.check.coco_annotations import DetectionData
+from ptnt_mm.check.coco_annotations import DetectionDataset
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.findings import Finding, Severity, error, note, ok, warning
 from ptnt_mm.utils.text import first_few
@@ -10,7 +10,7 @@ from ptnt_mm.utils.text import first_few
 _MANY = 0.5  # a larger share skipped, empty or ignored is probably unintended
 
 
-def check_filtering(data: list[DetectionData], view: ConfigView) -> Iterator[Finding]:
+def check_filtering(data: list[DetectionDataset], view: ConfigView) -> Iterator[Finding]:
     """Compare what mmdet loads with the content of the file: images, objects, crowds."""
     for dataset in data:
         if dataset.built is not None:
@@ -20,7 +20,7 @@ def check_filtering(data: list[DetectionData], view: ConfigView) -> Iterator[Fin
                 yield from _too_few(dataset, view)
 
 
-def _counted(data: DetectionData, view: ConfigView) -> Finding:
+def _counted(data: DetectionDataset, view: ConfigView) -> Finding:
     where, total, kept = data.name, data.total, len(data.used)
     if not total:
         return error(where, f'{data.file.path} lists no image', 'use a different ann_file')
@@ -50,7 +50,7 @@ def _counted(data: DetectionData, view: ConfigView) -> Finding:
     return note(where, what) if empty or kept < total else ok(where, what)
 
 
-def _refused_or_ignored(data: DetectionData) -> Iterator[Finding]:
+def _refused_or_ignored(data: DetectionDataset) -> Iterator[Finding]:
     """Objects that mmdet fails at, or skips or ignores although the file has no such flag."""
     annotations = data.file.annotations
     reasons = data.refused
@@ -85,7 +85,7 @@ def _refused_or_ignored(data: DetectionData) -> Iterator[Finding]:
         yield warning(data.name, what, 'write "ignore": 0 for objects that count')
 
 
-def _too_few(data: DetectionData, view: ConfigView) -> Iterator[Finding]:
+def _too_few(data: DetectionDataset, view: ConfigView) -> Iterator[Finding]:
     batch, kept = view.train.batch_size, len(data.used)
     if kept < batch and view.train.loader.get('drop_last'):
         what = f'{kept} images do not fill a batch of {batch}, and drop_last=True drops the rest'

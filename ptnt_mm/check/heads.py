@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from torch import nn
 
-from ptnt_mm.config.settings import dicts_within, kind_of
+from ptnt_mm.config.settings import dicts_within, type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.findings import Finding, error, note, ok
 from ptnt_mm.utils.text import counted, first_few
@@ -56,7 +56,7 @@ def _class_counts(view: ConfigView) -> Iterator[tuple[str, int]]:
     for part in ('model', 'data_preprocessor'):
         for path, settings in dicts_within(view.config.get(part), part):
             for key in ('num_classes', 'num_things_classes'):
-                if isinstance(settings.get(key), int) and not _is_other(path, kind_of(settings)):
+                if isinstance(settings.get(key), int) and not _is_other(path, type_name(settings)):
                     yield f'{path}.{key}', settings[key]
 
 

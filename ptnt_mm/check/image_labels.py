@@ -6,7 +6,7 @@ from itertools import chain
 from math import inf
 from numbers import Integral
 
-from ptnt_mm.check.data_sets import Data
+from ptnt_mm.check.data_sets import LoadedDataset
 from ptnt_mm.check.image_lists import check_list
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.findings import Finding, error, ok, warning
@@ -27,7 +27,7 @@ def count_labels(entries: Iterable[Mapping]) -> Counter[int]:
     )
 
 
-def check_labels(data: list[Data], view: ConfigView) -> Iterator[Finding]:
+def check_labels(data: list[LoadedDataset], view: ConfigView) -> Iterator[Finding]:
     """Count the images of each class, and report labels without a class."""
     for dataset in data:
         if dataset.is_left_out:
@@ -40,7 +40,7 @@ def check_labels(data: list[Data], view: ConfigView) -> Iterator[Finding]:
             yield ok(dataset.name, f'{counted(len(counts), "class")} of {least} to {most} images')
 
 
-def _faults(data: Data, counts: Counter[int], number: float) -> Iterator[Finding]:
+def _faults(data: LoadedDataset, counts: Counter[int], number: float) -> Iterator[Finding]:
     """Faults in the labels of a data set, and disagreements with the head."""
     folders = tuple(getattr(data.built, 'folder_to_idx', ()))
     if set(folders) == set(data.classes) and folders != data.classes:

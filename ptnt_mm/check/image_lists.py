@@ -7,8 +7,14 @@ from pathlib import Path
 from mmengine.fileio import list_dir_or_file
 
 from ptnt_mm.check.class_names import faults_of_names
-from ptnt_mm.check.data_sets import Data, ImageFile, as_names, evenly_spread, find_data_sets
-from ptnt_mm.config.settings import kind_of
+from ptnt_mm.check.data_sets import (
+    ImageFile,
+    LoadedDataset,
+    as_names,
+    evenly_spread,
+    find_data_sets,
+)
+from ptnt_mm.config.settings import type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.explain.building import explain_build_error
 from ptnt_mm.utils.findings import Finding, Severity, error, note, ok
@@ -21,13 +27,15 @@ _LISTS = {
 """The class of each host that lists images, and what its list has."""
 
 
-def list_images(view: ConfigView, splits: tuple[str, ...]) -> tuple[list[Data], list[Finding]]:
+def list_images(
+    view: ConfigView, splits: tuple[str, ...]
+) -> tuple[list[LoadedDataset], list[Finding]]:
     """Let the host, already imported, list the images of the data sets in some splits.
 
     Returns:
         The data sets, without duplicates; and notes about those skipped.
     """
-    data, findings = find_data_sets(Data, view, splits)
+    data, findings = find_data_sets(LoadedDataset, view, splits)
     base, listed = _LISTS[view.scope]
     for dataset in data:
         if reason := _why_not_listed(dataset, base):
@@ -37,17 +45,17 @@ def list_images(view: ConfigView, splits: tuple[str, ...]) -> tuple[list[Data], 
     return data, findings
 
 
-def _why_not_listed(data: Data, base: str) -> str:
+def _why_not_listed(data: LoadedDataset, base: str) -> str:
     """Why the host's list is not used; empty if it is."""
     if data.fetches_files:
-        return f'{kind_of(data.settings)} downloads its files itself'
+        return f'{type_name(data.settings)} downloads its files itself'
     if not data.is_a(base):
-        return f'{kind_of(data.settings)} is not a {base}'
+        return f'{type_name(data.settings)} is not a {base}'
     root = str(data.settings.get('data_root'))
     return 'is not local' if data.settings.get('backend_args') or '://' in root else ''
 
 
-def _list_images(data: Data) -> None:
+def _list_images(data: LoadedDataset) -> None:
     """Let the host list the images of a data set, or record why it does not."""
     try:
         data.build()
@@ -58,20 +66,20 @@ def _list_images(data: Data) -> None:
         return
     # The data set's class may define the names.
     data.classes = as_names(data.built.metainfo.get('classes')) or data.classes
-    data.few = evenly_spread(data.built.data_list)
+    data.sample_entries = evenly_spread(data.built.data_list)
     for entry in data.built.data_list:
         mask = entry.get('seg_map_path')
         mask = None if mask is None else Path(mask)
         data.images.append(ImageFile(Path(entry['img_path']), mask=mask))
 
 
-def _missing(data: Data) -> list[Path]:
+def _missing(data: LoadedDataset) -> list[Path]:
     """Missing files and folders that a list is made from."""
     paths = (data.built.ann_file, data.built.data_prefix.get('img_path'))
     return [Path(path) for path in paths if path and not Path(path).exists()]
 
 
-def check_list(data: Data) -> Iterator[Finding]:
+def check_list(data: LoadedDataset) -> Iterator[Finding]:
     """Report the number of images that the host lists for a data set, or why there are none."""
     if data.refusal:
         # Other checks report missing files and wrong class names.
@@ -88,7 +96,7 @@ def check_list(data: Data) -> Iterator[Finding]:
         yield error(data.name, *_why_empty(data))
 
 
-def _why_empty(data: Data) -> tuple[str, str]:
+def _why_empty(data: LoadedDataset) -> tuple[str, str]:
     """Why a list is empty, and what to do."""
     if (indices := data.settings.get('indices')) is not None:
         return f'indices={indices} leaves no image', 'use other indices, or none'

@@ -16,7 +16,7 @@ from torch import nn
 from ptnt_mm.check import evaluators, mask_lists, mask_settings
 from ptnt_mm.check.boxes import check_boxes
 from ptnt_mm.check.class_names import check_class_names, names_for_heads
-from ptnt_mm.check.data_sets import Data, check_files
+from ptnt_mm.check.data_sets import LoadedDataset, check_files
 from ptnt_mm.check.filtered_objects import check_filtering
 from ptnt_mm.check.heads import check_built_heads, check_classes_of_heads
 from ptnt_mm.check.images import check_images_are_there, check_images_open
@@ -137,7 +137,7 @@ class Inspection:
     thorough: bool = True
     on_findings: OnFindings = lambda subject, findings: None
     report_failure: Callable[[str, str], Finding] = error
-    data: Sequence[Data] = ()
+    data: Sequence[LoadedDataset] = ()
     model: nn.Module | None = None
     findings: list[Finding] = field(default_factory=list)
 
@@ -156,7 +156,7 @@ class Inspection:
         found: list[Finding] = []
         for findings in (*quick, thorough) if self.thorough else quick:
             try:
-                found.extend(map(_milder, findings))
+                found.extend(map(_test_only_as_warning, findings))
             except UserError as err:
                 found.append(error('config', str(err)))
             except Exception as err:  # a config and an annotation file may contain anything
@@ -246,7 +246,7 @@ class Inspection:
             self.run('test-time augmentation', steps.check_tta())
 
 
-def _milder(finding: Finding) -> Finding:
+def _test_only_as_warning(finding: Finding) -> Finding:
     """An error in what only testing needs is a warning: training works."""
     if finding.where == 'test' or finding.where.startswith(('test_', 'tta_')):
         return as_warning(finding)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from mmengine.fileio import list_dir_or_file
 
-from ptnt_mm.check.data_sets import Data
+from ptnt_mm.check.data_sets import LoadedDataset
 from ptnt_mm.check.image_lists import check_list, endings
-from ptnt_mm.config.settings import kind_of
+from ptnt_mm.config.settings import type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.findings import Finding, Severity, error, ok, report_wrong
 from ptnt_mm.utils.many_files import Folders
@@ -17,12 +17,12 @@ from ptnt_mm.utils.text import counted, first_few
 _PREFIXES = "write data_prefix=dict(img_path='images/train', seg_map_path='masks/train')"
 
 
-def masks_of(data: Data) -> list[Path]:
+def masks_of(data: LoadedDataset) -> list[Path]:
     """The masks of a data set's images, whether or not they exist."""
     return [image.mask for image in data.images if image.mask is not None]
 
 
-def has_masks(data: Data) -> bool:
+def has_masks(data: LoadedDataset) -> bool:
     """Whether a data set has class masks, as far as is known: some have depths instead."""
     if data.images:
         return bool(masks_of(data))
@@ -31,7 +31,7 @@ def has_masks(data: Data) -> bool:
 
 def loading_of(pipeline: Sequence[Mapping]) -> Mapping:
     """The step of a pipeline that loads masks; empty if there is none."""
-    names = ((step, kind_of(step)) for step in pipeline)
+    names = ((step, type_name(step)) for step in pipeline)
     return next((s for s, name in names if name.startswith('Load') and 'Annotation' in name), {})
 
 
@@ -40,7 +40,7 @@ def needs_masks(view: ConfigView, split: str) -> bool:
     return split == 'train' or view.split(split).is_measured
 
 
-def check_lists(data: list[Data], view: ConfigView) -> Iterator[Finding]:
+def check_lists(data: list[LoadedDataset], view: ConfigView) -> Iterator[Finding]:
     """Report the number of images that mmseg lists for each data set, or why there are none."""
     for dataset in data:
         if dataset.is_left_out:
@@ -52,7 +52,7 @@ def check_lists(data: list[Data], view: ConfigView) -> Iterator[Finding]:
         ):
             yield error(dataset.name, 'data_prefix has no folder of images', _PREFIXES)
         elif not has_masks(dataset) and any(
-            kind_of(loading_of(pipeline)) == 'LoadAnnotations'
+            type_name(loading_of(pipeline)) == 'LoadAnnotations'
             for split, pipeline in dataset.pipelines.items()
             if needs_masks(view, split)
         ):
@@ -61,7 +61,7 @@ def check_lists(data: list[Data], view: ConfigView) -> Iterator[Finding]:
             yield from check_list(dataset)
 
 
-def check_pairs(data: list[Data]) -> Iterator[Finding]:
+def check_pairs(data: list[LoadedDataset]) -> Iterator[Finding]:
     """Check that every mask exists, without opening any."""
     folders = Folders()
     for dataset in data:
@@ -82,13 +82,13 @@ def check_pairs(data: list[Data]) -> Iterator[Finding]:
             yield from _without_image(dataset)
 
 
-def _mask_folder(data: Data) -> Path:
+def _mask_folder(data: LoadedDataset) -> Path:
     # A class that overrides the listing may have no folder.
     named = data.built.data_prefix.get('seg_map_path')
     return Path(named) if named else masks_of(data)[0].parent
 
 
-def _suffix(data: Data, folders: Folders) -> str:
+def _suffix(data: LoadedDataset, folders: Folders) -> str:
     """Advice if no mask has the expected name: the suffix that the masks have."""
     first, folder, suffix = masks_of(data)[0], _mask_folder(data), data.built.seg_map_suffix
     stem = first.name.removesuffix(suffix)
@@ -103,7 +103,7 @@ def _suffix(data: Data, folders: Folders) -> str:
     )
 
 
-def _without_image(data: Data) -> Iterator[Finding]:
+def _without_image(data: LoadedDataset) -> Iterator[Finding]:
     """Report masks of images that are missing, or that mmseg does not list."""
     if data.built.ann_file or data.settings.get('indices') is not None:
         # With a list, masks of other images are fine.

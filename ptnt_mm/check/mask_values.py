@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from ptnt_mm.check.data_sets import Data, misread_names
+from ptnt_mm.check.data_sets import LoadedDataset, misread_names
 from ptnt_mm.check.mask_form import open_mask
 from ptnt_mm.check.mask_lists import loading_of
 from ptnt_mm.check.mask_settings import ignored_label
@@ -37,7 +37,7 @@ _Counted = tuple[Path, np.ndarray]
 """A mask, and its pixels of each value, (256,)."""
 
 
-def check_masks(data: list[Data], view: ConfigView) -> Iterator[Finding]:
+def check_masks(data: list[LoadedDataset], view: ConfigView) -> Iterator[Finding]:
     """Open every mask; check its format, and find unintended values."""
     for dataset in data:
         opened = _open(dataset)
@@ -51,7 +51,7 @@ def check_masks(data: list[Data], view: ConfigView) -> Iterator[Finding]:
             yield from _check_values(dataset, masks, ignored_label(view))
 
 
-def _open(data: Data) -> list[tuple[Path, np.ndarray | None, list[tuple[Fault, str]]]]:
+def _open(data: LoadedDataset) -> list[tuple[Path, np.ndarray | None, list[tuple[Fault, str]]]]:
     there = [image for image in data.images if image.mask is not None and image.mask.is_file()]
     loading = filter(None, map(loading_of, data.pipelines.values()))
     backend = next(loading, {}).get('imdecode_backend', 'pillow')
@@ -74,7 +74,7 @@ class _Values:
         last: The value of the last class, including classes that are not in use.
     """
 
-    def __init__(self, data: Data, masks: list[_Counted], ignored: int):
+    def __init__(self, data: LoadedDataset, masks: list[_Counted], ignored: int):
         label_map = data.built.label_map
         self.data, self.masks = data, masks
         self.first = int(bool(data.built.reduce_zero_label))
@@ -87,7 +87,7 @@ class _Values:
         self.present = set(np.flatnonzero(self.counts).tolist())
 
 
-def _check_values(data: Data, masks: list[_Counted], ignored: int) -> Iterator[Finding]:
+def _check_values(data: LoadedDataset, masks: list[_Counted], ignored: int) -> Iterator[Finding]:
     values = _Values(data, masks, ignored)
     if values.present == {0, _WHITE}:
         advice = f'write 1 in place of {_WHITE}, which marks ignored pixels'

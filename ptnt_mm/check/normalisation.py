@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from math import inf
 
 from ptnt_mm.config.hosts import HOSTS
-from ptnt_mm.config.settings import kind_of
+from ptnt_mm.config.settings import type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.models.backbone import GREY
 from ptnt_mm.utils.findings import Finding, Severity, error, ok, warning
@@ -46,7 +46,7 @@ def _unlike_the_authors(view: ConfigView, where: str, scale: Mapping) -> Iterato
             yield warning(f'{where}.{key}', what, advice)
     key = HOSTS.get(view.scope, HOSTS['mmdet']).to_rgb
     # A data set without image files, such as CIFAR, has RGB.
-    steps = [kind_of(step) for dataset in view.train.data_sets for step in dataset.pipeline]
+    steps = [type_name(step) for dataset in view.train.data_sets for step in dataset.pipeline]
     reads_files = not steps or any(step.startswith('LoadImage') for step in steps)
     if reads_files and not scale.get(key):
         what = 'is not set, and images are read as BGR; the published weights expect RGB'

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 
 from mmengine.registry import TRANSFORMS, DefaultScope
 
-from ptnt_mm.check.coco_annotations import DetectionData
-from ptnt_mm.config.settings import dicts_within, kind_of
+from ptnt_mm.check.coco_annotations import DetectionDataset
+from ptnt_mm.config.settings import dicts_within, type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.labels.masks import BROKEN, RULES, RULES_OF_FORM, Mask, fault_of
 from ptnt_mm.utils.findings import Fault, Finding, error, note, ok, report_faults
@@ -21,13 +21,15 @@ _SAMPLE = 5_000
 
 
 def check_object_masks(
-    data: list[DetectionData], view: ConfigView, thorough: bool
+    data: list[DetectionDataset], view: ConfigView, thorough: bool
 ) -> Iterator[Finding]:
     """Compare the needs of the heads with the pipelines, the annotations and the evaluators."""
     heads = _mask_heads(view)
     taught = [path for path, kind in heads.items() if kind not in _OF_BOXES]
     measured = _splits_with_masks(view)
-    others = (kind_of(settings) in _ALSO_MASKS for _, settings in dicts_within(view.model, 'model'))
+    others = (
+        type_name(settings) in _ALSO_MASKS for _, settings in dicts_within(view.model, 'model')
+    )
     if measured and not heads and not any(others):
         what = "the evaluator's metric 'segm' needs masks, and the model has no mask head"
         advice = "set metric='bbox', or use a config with a mask head"
@@ -53,7 +55,7 @@ def check_object_masks(
 def _mask_heads(view: ConfigView) -> dict[str, str]:
     """The paths of mask heads in the model's settings, and their types."""
     return {
-        path: kind_of(settings)
+        path: type_name(settings)
         for path, settings in dicts_within(view.model, 'model')
         if path.rpartition('.')[2].partition('[')[0] in ('mask_head', 'panoptic_head')
         and settings.get('type')
@@ -72,15 +74,15 @@ def _splits_with_masks(view: ConfigView) -> list[str]:
 
 
 def _loads_masks(transform: Mapping) -> bool:
-    return kind_of(transform).startswith('Load') and bool(transform.get('with_mask'))
+    return type_name(transform).startswith('Load') and bool(transform.get('with_mask'))
 
 
 def _loads_boxes(transform: Mapping) -> bool:
-    name = kind_of(transform)
+    name = type_name(transform)
     return name.startswith('Load') and 'Annotation' in name and transform.get('with_bbox', True)
 
 
-def _masks(data: DetectionData, thorough: bool) -> Iterator[Finding]:
+def _masks(data: DetectionDataset, thorough: bool) -> Iterator[Finding]:
     """Faults in the masks of a data set; only the first of each mask is reported."""
     entries, labels = data.file.annotations, data.labels
     asked = [a for a in entries if a['category_id'] in labels and not a.get('ignore')]
@@ -115,10 +117,10 @@ def _why_not_loaded(mask: Mask, loading: object) -> str:
     return 'mmdet ignores it' if instance['ignore_flag'] else ''
 
 
-def _loading(data: DetectionData) -> object:
+def _loading(data: DetectionDataset) -> object:
     """The host's transform that loads masks in the pipeline; None if it has a different one."""
     for step in data.data_set.pipeline:
-        if kind_of(step) == 'LoadAnnotations' and step.get('with_mask'):
+        if type_name(step) == 'LoadAnnotations' and step.get('with_mask'):
             with DefaultScope.overwrite_default_scope('mmdet'):
                 return TRANSFORMS.build(dict(step))
     return None

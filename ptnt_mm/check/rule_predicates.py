@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from ptnt_mm.check.rules import Predicate, Setting
-from ptnt_mm.config.settings import dicts_within, kind_of
+from ptnt_mm.config.settings import dicts_within, type_name
 from ptnt_mm.utils.numbers import is_number
 
 _AUGMENTING = (
@@ -79,7 +79,7 @@ def in_epochs_by_iteration(setting: Setting) -> str | bool:
         return False
     ends = [schedule.get(key) for key in ('end', 'T_max', 'total_iters')]
     ends += schedule.get('milestones') or ()
-    warms_up = kind_of(schedule) in ('LinearLR', 'ConstantLR', 'QuadraticWarmupLR')
+    warms_up = type_name(schedule) in ('LinearLR', 'ConstantLR', 'QuadraticWarmupLR')
     late = [end for end in ends if is_number(end) and end <= length.end]
     return not warms_up and bool(late) and f'{max(late)} iterations; training has {length.text}'
 
@@ -100,7 +100,7 @@ def augments(setting: Setting) -> str | bool:
     step = setting.value
     if not isinstance(step, Mapping) or step.get('test_mode'):
         return False
-    kind = kind_of(step)
+    kind = type_name(step)
     is_random = kind.startswith('Random') or kind in _AUGMENTING
     return bool(step.get('prob', 1.0)) and is_random and kind
 

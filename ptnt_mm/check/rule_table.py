@@ -33,7 +33,7 @@ from ptnt_mm.check.rule_predicates import (
     without_workers,
 )  # fmt: skip
 from ptnt_mm.check.rules import Rule
-from ptnt_mm.config.settings import kind_of
+from ptnt_mm.config.settings import type_name
 from ptnt_mm.utils.findings import Severity
 
 ERROR, WARNING = Severity.ERROR, Severity.WARNING
@@ -114,7 +114,7 @@ RULES = (
     Rule(('val_dataloader.drop_last', 'test_dataloader.drop_last'), equal_to(True), WARNING,
          'is True: the images of the last batch may not be evaluated', 'remove it'),
     Rule(('val_dataloader.sampler.type', 'test_dataloader.sampler.type'),
-         lambda s: kind_of(s.beside) == 'InfiniteSampler', ERROR,
+         lambda s: type_name(s.beside) == 'InfiniteSampler', ERROR,
          'is InfiniteSampler: evaluation would never end',
          "write sampler=dict(type='DefaultSampler', shuffle=False)"),
     # Pipelines
@@ -124,7 +124,7 @@ RULES = (
     Rule(tuple(f'{path}.pipeline[*].prob' for path in ('train_dataloader*', *_EVALUATING)),
          outside(0, 1), ERROR, 'is {value}: probabilities are between 0 and 1'),
     Rule('train_dataloader.dataset*.pipeline[*]',
-         lambda s: isinstance(s.value, Mapping) and kind_of(s.value) == 'TestTimeAug', ERROR,
+         lambda s: isinstance(s.value, Mapping) and type_name(s.value) == 'TestTimeAug', ERROR,
          'TestTimeAug is for testing', 'remove it from training'),
     Rule(('train_dataloader.dataset*.pipeline[*].scale',
           'train_dataloader.dataset*.pipeline[*].crop_size'), is_small, WARNING,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from ptnt_mm.config.settings import kind_of
+from ptnt_mm.config.settings import type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.findings import Finding, Severity
 
@@ -62,7 +62,7 @@ class Rule:
             return
         if self.scopes and setting.view.scope not in self.scopes:
             return
-        if self.kinds and kind_of(setting.beside) not in self.kinds:
+        if self.kinds and type_name(setting.beside) not in self.kinds:
             return
         if found := self.is_wrong(setting):
             what = self.what.format(value=setting.value, found=found)

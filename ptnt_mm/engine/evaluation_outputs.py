@@ -5,7 +5,7 @@ from pathlib import Path
 
 from mmengine.config import Config
 
-from ptnt_mm.config.settings import kind_of
+from ptnt_mm.config.settings import type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.load_in_range import stated_range
 from ptnt_mm.utils.atomic_files import check_new
@@ -47,7 +47,7 @@ def add_drawing(config: Config, folder: Path) -> None:
         raise UserError("`show_dir` needs default_hooks.visualization, the host's drawing hook")
     if config.get('visualizer') is None:
         raise UserError("`show_dir` needs visualizer, which the host's drawing hook draws with")
-    if config.visualizer.keys() <= _UNCHANGED and kind_of(config.visualizer) == _OF_MMDET:
+    if config.visualizer.keys() <= _UNCHANGED and type_name(config.visualizer) == _OF_MMDET:
         config.visualizer.type = _OURS
     hook.draw = True
     hook.test_out_dir = str(folder)
@@ -62,7 +62,7 @@ def add_dump(config: Config, file: Path) -> None:
     view = ConfigView(config)
     if (separate := view.test.separate_evaluator) is not None:
         raise UserError(
-            f'`out={file}`: {kind_of(separate)} measures parts of the predictions, and cannot '
+            f'`out={file}`: {type_name(separate)} measures parts of the predictions, and cannot '
             'write all of them: omit `out`'
         )
     check_new(file, overwrite=True)

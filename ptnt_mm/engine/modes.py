@@ -9,7 +9,7 @@ from mmengine.config import Config
 from mmengine.device import get_device
 
 from ptnt_mm.config.read import require_keys
-from ptnt_mm.config.settings import kind_of
+from ptnt_mm.config.settings import type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import unknown_name
@@ -45,7 +45,7 @@ def with_modes(
         use_deterministic(config)
     if amp:
         use_mixed_precision(config)
-    elif kind_of(config.optim_wrapper) == 'AmpOptimWrapper':
+    elif type_name(config.optim_wrapper) == 'AmpOptimWrapper':
         require_accelerator('mixed precision (AmpOptimWrapper)')
     if sync_bn:
         use_sync_bn(config)
@@ -114,11 +114,11 @@ def log_to_package(config: Config, package: str) -> None:
         raise UserError(f'`log={package}`: {package} is not installed: pip install {package}')
     visualizer = config.get('visualizer') or dict(type='Visualizer', name='visualizer')
     backends = visualizer.get('vis_backends') or [dict(type='LocalVisBackend')]
-    if LOG_BACKENDS[package]['type'] not in map(kind_of, backends):
+    if LOG_BACKENDS[package]['type'] not in map(type_name, backends):
         backends = [*backends, LOG_BACKENDS[package]]
     config.visualizer = dict(visualizer, vis_backends=backends)
     hooks = ConfigView(config).custom_hooks
-    if 'DrawValidationHook' not in map(kind_of, hooks):
+    if 'DrawValidationHook' not in map(type_name, hooks):
         config.custom_hooks = [*hooks, dict(type='DrawValidationHook')]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from mmengine.config import Config
 
-from ptnt_mm.config.settings import kind_of
+from ptnt_mm.config.settings import type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.config.zoo import config_root
 
@@ -19,11 +19,11 @@ def with_safeguards(config: Config) -> Config:
     """A copy of a config with the hooks that it lacks; hooks that it has keep their settings."""
     view, config = ConfigView(config), copy.copy(config)
     hooks, defaults = view.custom_hooks, view.default_hooks
-    named = {kind_of(hook) for hook in hooks if isinstance(hook, Mapping)}
+    named = {type_name(hook) for hook in hooks if isinstance(hook, Mapping)}
     config.custom_hooks = hooks + [hook for hook in safeguards() if hook.type not in named]
     # MMEngine adds its own if the key is missing; None disables checkpoints.
     checkpoint = defaults.get('checkpoint', dict(type='CheckpointHook', interval=1))
-    if checkpoint is not None and kind_of(checkpoint) == 'CheckpointHook':
+    if checkpoint is not None and type_name(checkpoint) == 'CheckpointHook':
         checkpoint = dict(checkpoint, type='WholeCheckpointHook')
         config.default_hooks = dict(defaults, checkpoint=checkpoint)
     if config.get('train_cfg'):
@@ -38,6 +38,6 @@ def _repeatable(loop: Mapping) -> dict:
         # MMEngine's other name for it.
         del settings['by_epoch']
         settings['type'] = 'IterBasedTrainLoop'
-    if kind_of(settings) == 'IterBasedTrainLoop':
+    if type_name(settings) == 'IterBasedTrainLoop':
         settings['type'] = 'RepeatableIterBasedTrainLoop'
     return settings

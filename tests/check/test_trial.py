@@ -71,7 +71,7 @@ def test_an_unreadable_image_is_skipped_as_in_training(masks: MaskDemo, micro_ar
     config = _micro(masks, micro_arch).config()
     data, _ = read_data(ConfigView(config), ('train',))
     model = build_model(config)
-    Path(data[0].few[0]['img_path']).write_text('no picture')
+    Path(data[0].sample_entries[0]['img_path']).write_text('no picture')
     train_once(ConfigView(config), model, data, gpus=1)
     config.custom_hooks = []
     with pytest.raises(StepFailure):

@@ -11,12 +11,12 @@ from mmengine.config import ConfigDict
 from mmengine.registry import MODELS
 from torch import Tensor, nn
 
-from ptnt_mm.check.data_sets import Data, evenly_spread
+from ptnt_mm.check.data_sets import LoadedDataset, evenly_spread
 from ptnt_mm.check.trial.failed_steps import StepFailure, at, describe
-from ptnt_mm.check.trial.few_images import collate_of, load_few, shrunk
+from ptnt_mm.check.trial.few_images import collate_of, load_samples, shrunk
 from ptnt_mm.check.trial.one_image_metrics import left_out, measure_one_image
 from ptnt_mm.check.trial.setup import sides, undisturbed
-from ptnt_mm.config.settings import dicts_within, kind_of
+from ptnt_mm.config.settings import dicts_within, type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.explain.frames import failing_line, failing_part
 from ptnt_mm.explain.registered import arguments_of, classes_named
@@ -43,7 +43,7 @@ class Evaluation:
     view: ConfigView
     split: str
     model: nn.Module
-    data: Sequence[Data]
+    data: Sequence[LoadedDataset]
     with_tta: bool = False
     metrics: dict[str, Any] | None = None
 
@@ -81,7 +81,7 @@ class Evaluation:
         view, split = self.view, self.split
         collate = collate_of(view, split)
         with at(f'{split}_dataloader.dataset'):
-            metainfo, samples = load_few(view, split, self.data, self._chosen)
+            metainfo, samples = load_samples(view, split, self.data, self._chosen)
         with at(f'{split}_dataloader'):
             batch = collate(samples)
             if len(set(map(_size, samples))) == 1:
@@ -122,10 +122,10 @@ class Evaluation:
 
 def why_not_evaluated(view: ConfigView, split: str) -> str:
     """Why an evaluation cannot be tried without its loop; empty if it can."""
-    loop = kind_of(view.split(split).loop)
+    loop = type_name(view.split(split).loop)
     if loop not in ('', 'ValLoop', 'TestLoop'):
         return f'{loop} evaluates in its own way'
-    hooks = map(kind_of, view.custom_hooks)
+    hooks = map(type_name, view.custom_hooks)
     prepares = [name for name in hooks if name.startswith('PrepareProto')]
     return f'{prepares[0]} prepares the model' if prepares else ''
 
@@ -147,7 +147,7 @@ def _packing(view: ConfigView, split: str) -> dict[str, ConfigDict]:
     """The steps of a split's pipelines that choose meta keys, by their paths."""
     where = f'{split}_dataloader.dataset'
     inside = dicts_within(view.split(split).dataset, where)
-    return {path: step for path, step in inside if kind_of(step).startswith('Pack')}
+    return {path: step for path, step in inside if type_name(step).startswith('Pack')}
 
 
 def _default_keys(step: ConfigDict, scope: str) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from mmengine.structures import BaseDataElement
 from torch import Tensor
 from torch.nn.functional import interpolate
 
-from ptnt_mm.check.data_sets import Data, identity
+from ptnt_mm.check.data_sets import LoadedDataset, identity
 from ptnt_mm.config.view import ConfigView
 
 SIDE = 256  # pixels that a side keeps, plus its remainder
@@ -21,8 +21,8 @@ _STEP = 64  # models that restrict sizes require multiples of a divisor of this
 Samples = tuple[Mapping, list[dict]]
 
 
-def load_few(
-    view: ConfigView, split: str, data: Sequence[Data], choose: Callable[[Any], list[dict]]
+def load_samples(
+    view: ConfigView, split: str, data: Sequence[LoadedDataset], choose: Callable[[Any], list[dict]]
 ) -> Samples:
     """Load a few samples of a split.
 
@@ -41,11 +41,15 @@ def load_few(
     """
     settings = view.split(split).dataset
     inner = [dataset.settings for dataset in view.split(split).data_sets]
-    read = {identity(dataset.settings, dataset.trains): dataset for dataset in data if dataset.few}
+    read = {
+        identity(dataset.settings, dataset.trains): dataset
+        for dataset in data
+        if dataset.sample_entries
+    }
     few = {id(part): read.get(identity(part, split == 'train')) for part in inner}
     if all(few.values()):
         try:
-            return _chosen(_with_few(settings, few), choose)
+            return _chosen(_with_samples(settings, few), choose)
         except Exception:  # wrappers may raise anything
             if settings is inner[0]:
                 raise
@@ -103,20 +107,20 @@ def shrunk(sample: dict, side: int = SIDE, with_truth: bool = False) -> dict:
     return dict(sample, inputs=smaller, data_samples=annotated)
 
 
-def _with_few(settings: Any, few: dict[int, Data]) -> Any:
+def _with_samples(settings: Any, few: dict[int, LoadedDataset]) -> Any:
     """Settings in which functions that return a few images replace the innermost data sets."""
     if isinstance(settings, (list, tuple)):
-        return [_with_few(part, few) for part in settings]
+        return [_with_samples(part, few) for part in settings]
     if not isinstance(settings, Mapping):
         return settings
     if id(settings) not in few:
-        return {key: _with_few(value, few) for key, value in settings.items()}
+        return {key: _with_samples(value, few) for key, value in settings.items()}
 
     # Wrappers that refuse other built wrappers build this like any other settings.
     def build(pipeline: Sequence = (), **_: Any) -> Any:
         data = few[id(settings)]
         small = copy.copy(data.built)
-        small.data_list = copy.deepcopy(data.few)
+        small.data_list = copy.deepcopy(data.sample_entries)
         small.pipeline = Compose(pipeline or [])
         return small
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 
 from mmengine.hooks import CheckpointHook
 
-from ptnt_mm.config.settings import kind_of
+from ptnt_mm.config.settings import type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.findings import Finding, error, warning
 from ptnt_mm.utils.text import first_few, suggest
@@ -35,10 +35,10 @@ def _watched(view: ConfigView) -> Iterator[tuple[str, str, str | None]]:
         if name != 'auto':
             yield 'default_hooks.checkpoint.save_best', name, rule
     for i, settings in enumerate(view.custom_hooks):
-        if kind_of(settings) == 'EarlyStoppingHook' and 'monitor' in settings:
+        if type_name(settings) == 'EarlyStoppingHook' and 'monitor' in settings:
             yield f'custom_hooks[{i}].monitor', settings['monitor'], settings.get('rule')
     for i, settings in enumerate(view.schedulers):
-        if kind_of(settings).startswith('ReduceOnPlateau') and 'monitor' in settings:
+        if type_name(settings).startswith('ReduceOnPlateau') and 'monitor' in settings:
             yield f'param_scheduler[{i}].monitor', settings['monitor'], settings.get('rule')
 
 

@@ -11,9 +11,9 @@ from mmengine.registry import METRICS
 from mmengine.structures import BaseDataElement
 from torch import Tensor
 
-from ptnt_mm.check.coco_annotations import DetectionData, index
-from ptnt_mm.check.data_sets import Data
-from ptnt_mm.config.settings import kind_of
+from ptnt_mm.check.coco_annotations import DetectionDataset, index
+from ptnt_mm.check.data_sets import LoadedDataset
+from ptnt_mm.config.settings import type_name
 from ptnt_mm.config.view import ConfigView, local_path
 
 # They write files, download something, or need more than one image.
@@ -30,9 +30,11 @@ _FILES = ('outfile_prefix', 'output_dir', 'out_dir', 'out_file_path')
 def left_out(view: ConfigView, split: str) -> list[str]:
     """The kinds of evaluators that are not tried."""
     if (separate := view.split(split).separate_evaluator) is not None:
-        return [kind_of(separate)]
+        return [type_name(separate)]
     return [
-        kind_of(evaluator) for evaluator in view.split(split).evaluators if not _is_tried(evaluator)
+        type_name(evaluator)
+        for evaluator in view.split(split).evaluators
+        if not _is_tried(evaluator)
     ]
 
 
@@ -40,7 +42,7 @@ def measure_one_image(
     view: ConfigView,
     split: str,
     metainfo: dict,
-    data: Sequence[Data],
+    data: Sequence[LoadedDataset],
     batch: Any,
     predicted: Sequence[BaseDataElement],
 ) -> dict[str, Any]:
@@ -74,16 +76,18 @@ def measure_one_image(
 
 
 def _is_tried(settings: dict) -> bool:
-    return kind_of(settings) not in _NOT_TRIED and not settings.get('format_only')
+    return type_name(settings) not in _NOT_TRIED and not settings.get('format_only')
 
 
-def _build(settings: dict, split: str, data: Sequence[Data], ids: set) -> BaseMetric:
+def _build(settings: dict, split: str, data: Sequence[LoadedDataset], ids: set) -> BaseMetric:
     settings = {key: value for key, value in settings.items() if key not in _FILES}
-    if kind_of(settings) == 'CocoMetric' and local_path(settings.get('ann_file')) is not None:
+    if type_name(settings) == 'CocoMetric' and local_path(settings.get('ann_file')) is not None:
         read = [
             dataset
             for dataset in data
-            if isinstance(dataset, DetectionData) and dataset.few and split in dataset.pipelines
+            if isinstance(dataset, DetectionDataset)
+            and dataset.sample_entries
+            and split in dataset.pipelines
         ]
         if read:
             metric = METRICS.build(dict(settings, ann_file=None))
@@ -92,7 +96,7 @@ def _build(settings: dict, split: str, data: Sequence[Data], ids: set) -> BaseMe
     return METRICS.build(settings)
 
 
-def _annotations_of(ids: set, data: Sequence[DetectionData], is_sorted: bool | None) -> Any:
+def _annotations_of(ids: set, data: Sequence[DetectionDataset], is_sorted: bool | None) -> Any:
     """The annotations of some images, as pycocotools has them."""
     first = data[0].file
     images, annotations = {}, []

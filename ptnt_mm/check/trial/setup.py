@@ -14,10 +14,10 @@ from mmengine.logging import MessageHub
 from mmengine.registry import DefaultScope
 from torch import nn
 
-from ptnt_mm.check.data_sets import Data
+from ptnt_mm.check.data_sets import LoadedDataset
 from ptnt_mm.check.trial.few_images import SIDE
 from ptnt_mm.config.hosts import HOSTS
-from ptnt_mm.config.settings import dicts_within, kind_of
+from ptnt_mm.config.settings import dicts_within, type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.numbers import is_number
 from ptnt_mm.utils.quiet_logs import logging_disabled
@@ -53,7 +53,7 @@ def config_for_trial(view: ConfigView) -> Config:
 def why_not_tried(
     view: ConfigView,
     split: str,
-    data: Sequence[Data],
+    data: Sequence[LoadedDataset],
     model: nn.Module | None = None,
     thorough: bool = False,
 ) -> str:
@@ -70,10 +70,10 @@ def why_not_tried(
         return f'it is tried for models of {", ".join(HOSTS)} only'
     of_split = [data_set for data_set in data if split in data_set.pipelines]
     if fetched := [data_set for data_set in of_split if data_set.would_fetch]:
-        return f'{kind_of(fetched[0].settings)} has not downloaded its files yet'
+        return f'{type_name(fetched[0].settings)} has not downloaded its files yet'
     if thorough:
         return ''
-    if not of_split or not all(data_set.few for data_set in of_split):
+    if not of_split or not all(data_set.sample_entries for data_set in of_split):
         return 'its data set was not read'
     weights = sum(parameter.numel() for parameter in model.parameters()) if model else 0
     if weights > _MANY_WEIGHTS:

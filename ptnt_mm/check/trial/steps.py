@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from ptnt_mm.check.data_sets import Data
+from ptnt_mm.check.data_sets import LoadedDataset
 from ptnt_mm.check.trial.evaluation_step import Evaluation, why_not_evaluated, with_tta_pipeline
 from ptnt_mm.check.trial.monitored import check_monitored
 from ptnt_mm.check.trial.setup import why_not_tried
@@ -30,7 +30,7 @@ class TriedSteps:
 
     view: ConfigView
     model: nn.Module | None
-    data: Sequence[Data]
+    data: Sequence[LoadedDataset]
     gpus: int
     thorough: bool
     findings: list[Finding]

@@ -9,11 +9,11 @@ from typing import Any
 from mmengine.model import BaseModel
 from torch import nn
 
-from ptnt_mm.check.data_sets import Data
+from ptnt_mm.check.data_sets import LoadedDataset
 from ptnt_mm.check.trial.failed_steps import StepFailure, at, describe
-from ptnt_mm.check.trial.few_images import collate_of, load_few, shrunk, spread_over
+from ptnt_mm.check.trial.few_images import collate_of, load_samples, shrunk, spread_over
 from ptnt_mm.check.trial.setup import WHOLE, sides, undisturbed
-from ptnt_mm.config.settings import kind_of
+from ptnt_mm.config.settings import type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.findings import Finding, error, note, ok
@@ -22,7 +22,7 @@ _WHERE = 'a training step'
 
 
 def check_training_step(
-    view: ConfigView, model: nn.Module, data: Sequence[Data], gpus: int
+    view: ConfigView, model: nn.Module, data: Sequence[LoadedDataset], gpus: int
 ) -> Iterator[Finding]:
     """Take a training step on the CPU, without the optimizer."""
     if not isinstance(model, BaseModel) or type(model).train_step is not BaseModel.train_step:
@@ -36,7 +36,9 @@ def check_training_step(
     yield ok(_WHERE, 'the loss of a few images and its gradients can be computed')
 
 
-def train_once(view: ConfigView, model: nn.Module, data: Sequence[Data], gpus: int) -> None:
+def train_once(
+    view: ConfigView, model: nn.Module, data: Sequence[LoadedDataset], gpus: int
+) -> None:
     """Compute the loss of a training batch of one or two images, and its gradients.
 
     Two if training has two: BatchNorm cannot learn from one value.
@@ -46,7 +48,7 @@ def train_once(view: ConfigView, model: nn.Module, data: Sequence[Data], gpus: i
     """
     with undisturbed(view.scope):
         with at('train_dataloader.dataset'):
-            _, samples = load_few(view, 'train', data, partial(_load, view))
+            _, samples = load_samples(view, 'train', data, partial(_load, view))
             batch = view.train.batch_size * gpus
             # There may be a single image.
             samples = (samples * 2)[: max(min(batch, 2), 1)]
@@ -63,7 +65,7 @@ def train_once(view: ConfigView, model: nn.Module, data: Sequence[Data], gpus: i
 def _load(view: ConfigView, data_set: Any) -> list[dict]:
     """Load samples as training does, which may skip files that cannot be read."""
     for settings in view.custom_hooks:
-        if kind_of(settings) == 'SkipCorruptImagesHook':
+        if type_name(settings) == 'SkipCorruptImagesHook':
             HOOKS.build(settings).watch(data_set)
     return spread_over(data_set)
 

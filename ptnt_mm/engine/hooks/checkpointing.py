@@ -13,11 +13,11 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import unknown_name
 
 WHOLE_FILES = 'whole_files'
-"""Name of :class:`WholeFileBackend` for MMEngine's ``backend_args``."""
+"""Name of :class:`AtomicFileBackend` for MMEngine's ``backend_args``."""
 
 
 @register_backend(WHOLE_FILES)
-class WholeFileBackend(LocalBackend):
+class AtomicFileBackend(LocalBackend):
     """Local files that get their final names once all their bytes are on disk."""
 
     def put(self, obj: bytes, filepath: str | Path) -> None:
@@ -43,14 +43,14 @@ class WholeCheckpointHook(CheckpointHook):
     """
 
     def before_train(self, runner: Any) -> None:
-        """Write local files through :class:`WholeFileBackend`, unless another backend is named."""
+        """Write local files through :class:`AtomicFileBackend`, unless another backend is named."""
         is_local = '://' not in str(self.out_dir or runner.work_dir)
         if is_local and self.backend_args is None and self.file_client_args is None:
             self.backend_args = dict(backend=WHOLE_FILES)
         super().before_train(runner)
         if is_local and is_main_process():
             remove_partials(Path(self.out_dir))
-        self.file_backend = _PatientBackend(self.file_backend)
+        self.file_backend = _DeferredRemoval(self.file_backend)
 
     def _save_checkpoint_with_step(self, runner: Any, step: int, meta: dict) -> None:
         super()._save_checkpoint_with_step(runner, step, meta)
@@ -69,7 +69,7 @@ class WholeCheckpointHook(CheckpointHook):
         self.file_backend.remove_all_but({self.last_ckpt, best, *several})
 
 
-class _PatientBackend:
+class _DeferredRemoval:
     """A storage backend that defers the removal of files.
 
     Args:

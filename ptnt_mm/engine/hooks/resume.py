@@ -24,12 +24,12 @@ _BY_METRICS = {
 }
 
 # Optimizers with the same state for every parameter.
-_USUAL = (
+_KNOWN_OPTIMIZERS = (
     *(optim.Adagrad, optim.Adam, optim.AdamW, optim.Adamax, optim.NAdam, optim.RAdam),
     *(optim.Adadelta, optim.ASGD, optim.RMSprop, optim.Rprop, optim.SGD),
 )
 
-_MOST = 10_000_000  # no run has this many iterations
+_MAX_ITERATIONS = 10_000_000  # no run has this many iterations
 
 _START_ANEW = 'or start from only its weights with `load_from`'
 
@@ -78,7 +78,7 @@ def _check_counters(runner: Any, checkpoint: dict) -> None:
     """Raise unless MMEngine can continue counting."""
     meta, hub = checkpoint.get('meta', {}), checkpoint.get('message_hub', {})
     counters = [meta.get('epoch'), meta.get('iter')]
-    possible = all(type(count) is int and 0 <= count <= _MOST for count in counters)
+    possible = all(type(count) is int and 0 <= count <= _MAX_ITERATIONS for count in counters)
     seed = 0 if meta.get('seed') is None else meta['seed']
     possible = possible and type(seed) is int and 0 <= seed < 2**32
     if not possible or not {'log_scalars', 'runtime_info', 'resumed_keys'} <= hub.keys():
@@ -126,7 +126,7 @@ def _check_optimizer(optimizer: optim.Optimizer, stored: Any) -> None:
             'frozen parts (as with `pretrained`) or paramwise_cfg differ. Continue with the '
             f'settings it was trained with, {_START_ANEW}'
         )
-    if type(optimizer) not in _USUAL:
+    if type(optimizer) not in _KNOWN_OPTIMIZERS:
         return
     expected = _kept_by(optimizer)
     parameters = [p for group in optimizer.param_groups for p in group['params']]
