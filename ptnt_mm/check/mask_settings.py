@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator, Mapping
 
 from ptnt_mm.check.data_sets import LoadedDataset
+from ptnt_mm.check.image_lists import has_masks, loading_of, needs_masks
 from ptnt_mm.check.images import size_text
-from ptnt_mm.check.mask_lists import has_masks, loading_of, needs_masks
 from ptnt_mm.config.settings import dicts_within, type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.labels.class_masks import IGNORED

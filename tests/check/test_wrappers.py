@@ -7,9 +7,8 @@ import pytest
 from mmengine.config import ConfigDict
 from mmengine.registry import DATASETS
 
-from ptnt_mm.check.reading import read_data
-from ptnt_mm.check.trial.few_images import load_samples, spread_over
-from ptnt_mm.check.trial.setup import undisturbed
+from ptnt_mm.check.inspection import read_data
+from ptnt_mm.check.trial.setup import load_samples, spread_over, undisturbed
 from ptnt_mm.config.hosts import import_host
 from ptnt_mm.config.view import ConfigView
 
