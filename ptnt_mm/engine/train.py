@@ -19,7 +19,7 @@ from ptnt_mm.config.read import require_keys
 from ptnt_mm.config.stored import changed_settings
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.failures import failures_explained
-from ptnt_mm.engine.hooks.remove_earlier_run import RemoveEarlierRunHook
+from ptnt_mm.engine.hooks.checkpointing import RemoveEarlierRunHook
 from ptnt_mm.engine.launcher import choose_launcher, is_first_process, require_same_start
 from ptnt_mm.engine.modes import with_modes
 from ptnt_mm.engine.run_checkpoints import describe_last_checkpoint, require_fresh

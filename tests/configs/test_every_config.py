@@ -13,7 +13,7 @@ from torch import nn
 from ptnt_mm.config import zoo
 from ptnt_mm.config.hosts import HOSTS
 from ptnt_mm.config.settings import type_name
-from ptnt_mm.engine.safeguards import safeguards
+from ptnt_mm.engine.runner import safeguards
 from ptnt_mm.models.cpvt import CPVT_ARCHS
 from ptnt_mm.models.pyramid_tnt import ARCHS
 from ptnt_mm.models.tnt import TNT_ARCHS

@@ -6,7 +6,7 @@ from mmengine.runner import IterBasedTrainLoop
 
 from ptnt_mm.engine import hooks
 from ptnt_mm.engine.hooks.health import HealthHook
-from ptnt_mm.engine.safeguards import safeguards, with_safeguards
+from ptnt_mm.engine.runner import safeguards, with_safeguards
 
 HOOKS = [hook.type for hook in safeguards()]
 
