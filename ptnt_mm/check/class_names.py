@@ -3,13 +3,13 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from ptnt_mm.check.coco_annotations import DetectionData
-from ptnt_mm.check.data_sets import Data, as_names, misread_names
+from ptnt_mm.check.coco_annotations import DetectionDataset
+from ptnt_mm.check.data_sets import LoadedDataset, as_names, misread_names
 from ptnt_mm.utils.findings import Finding, error, ok, warning
 from ptnt_mm.utils.text import counted, first_few, suggest
 
 
-def check_class_names(data: Sequence[Data]) -> Iterator[Finding]:
+def check_class_names(data: Sequence[LoadedDataset]) -> Iterator[Finding]:
     """Check the class names of each data set, and compare them with those of the first."""
     for dataset in data:
         found = list(faults_of_names(dataset))
@@ -19,14 +19,14 @@ def check_class_names(data: Sequence[Data]) -> Iterator[Finding]:
         names = data[0].classes
         for other in data[1:]:
             # Trackers are evaluated on data sets whose classes come from the metric.
-            is_of_metric = isinstance(other, DetectionData) and not other.is_a('BaseDetDataset')
+            is_of_metric = isinstance(other, DetectionDataset) and not other.is_a('BaseDetDataset')
             if other.classes and other.classes != names and not is_of_metric:
                 what = f'the classes are {first_few(other.classes)}; those of {data[0].name} are'
                 advice = 'use the same names in the same order everywhere: labels are their indices'
                 yield error(other.name, f'{what} {first_few(names)}', advice)
 
 
-def names_for_heads(data: Sequence[Data]) -> tuple[str, ...]:
+def names_for_heads(data: Sequence[LoadedDataset]) -> tuple[str, ...]:
     """The class names of the heads; empty if they are unknown.
 
     They are those of the training data, or of any data if nothing is trained.
@@ -39,16 +39,16 @@ def names_for_heads(data: Sequence[Data]) -> tuple[str, ...]:
     return ()
 
 
-def names_are_known(data: Data) -> bool:
+def names_are_known(data: LoadedDataset) -> bool:
     """Whether class names are those of the data set, even if misspelt."""
     if any(misread_names(data)):
         return False
     # Without names in the config, those of the data set's class may belong to other data.
-    own = data.stated is None and isinstance(data, DetectionData) and data.file is not None
+    own = data.stated is None and isinstance(data, DetectionDataset) and data.file is not None
     return not own or set(data.classes) <= set(data.file.names.values())
 
 
-def faults_of_names(data: Data) -> Iterator[Finding]:
+def faults_of_names(data: LoadedDataset) -> Iterator[Finding]:
     """Faults in the class names of a single data set."""
     if found := list(misread_names(data)):
         yield from found
@@ -58,13 +58,13 @@ def faults_of_names(data: Data) -> Iterator[Finding]:
     if twice and data.stated is not None:
         what = f'metainfo.classes has duplicate names: {first_few(twice)}'
         yield error(data.name, what, 'name each class once')
-    if isinstance(data, DetectionData) and data.file is not None:
+    if isinstance(data, DetectionDataset) and data.file is not None:
         yield from _against_categories(data)
     elif data.scope == 'mmseg':
         yield from _against_own_names(data)
 
 
-def _against_categories(data: DetectionData) -> Iterator[Finding]:
+def _against_categories(data: DetectionDataset) -> Iterator[Finding]:
     categories = [category['name'] for category in data.file.categories]
     repeated = [name for name in data.classes if categories.count(name) > 1]
     if repeated:
@@ -93,7 +93,7 @@ def _against_categories(data: DetectionData) -> Iterator[Finding]:
         yield warning(data.name, f'no object of {first_few(unseen)}', f'{lacks} from this file')
 
 
-def _absent(data: DetectionData, absent: list[str], categories: list[str]) -> Finding:
+def _absent(data: DetectionDataset, absent: list[str], categories: list[str]) -> Finding:
     path = data.file.path
     if data.stated is None:
         return error(
@@ -111,7 +111,7 @@ def _absent(data: DetectionData, absent: list[str], categories: list[str]) -> Fi
     return error(data.name, what, advice)
 
 
-def _dropped(data: DetectionData) -> Iterator[Finding]:
+def _dropped(data: DetectionDataset) -> Iterator[Finding]:
     """Report categories with objects that are not among the classes."""
     names, labels = data.file.names, data.labels
     ids = (entry['category_id'] for entry in data.file.annotations)
@@ -126,7 +126,7 @@ def _dropped(data: DetectionData) -> Iterator[Finding]:
         )
 
 
-def _against_own_names(data: Data) -> Iterator[Finding]:
+def _against_own_names(data: LoadedDataset) -> Iterator[Finding]:
     """Compare names and colours with the defaults of the data set's class, which maps names."""
     own = getattr(data.cls, 'METAINFO', {})
     known = own.get('classes', ())

@@ -10,8 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from ptnt_mm.check.data_sets import Data, ImageFile, evenly_spread, find_data_sets, misread_names
-from ptnt_mm.config.settings import kind_of
+from ptnt_mm.check.data_sets import (
+    ImageFile,
+    LoadedDataset,
+    evenly_spread,
+    find_data_sets,
+    misread_names,
+)
+from ptnt_mm.config.settings import type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.explain.building import explain_build_error
 from ptnt_mm.labels.boxes import Boxes
@@ -27,7 +33,7 @@ Id = int | float | str
 
 
 @dataclass
-class DetectionData(Data):
+class DetectionDataset(LoadedDataset):
     """A data set, the classes in use, and how mmdet loads its annotation file.
 
     Attributes:
@@ -87,19 +93,19 @@ class DetectionData(Data):
 
 def load_annotations(
     view: ConfigView, splits: tuple[str, ...]
-) -> tuple[list[DetectionData], list[Finding]]:
+) -> tuple[list[DetectionDataset], list[Finding]]:
     """Read the annotation files of a config's data sets, and let mmdet load them.
 
     Returns:
         The data sets, and findings about faults and omissions.
     """
-    data, findings = find_data_sets(DetectionData, view, splits)
+    data, findings = find_data_sets(DetectionDataset, view, splits)
     for dataset in data:
         ann_file = dataset.settings.get('ann_file')
         path = dataset.data_set.path(ann_file)
         if not dataset.reads_coco:
             what = (
-                f'{kind_of(dataset.settings)} does not read files like CocoDataset: its '
+                f'{type_name(dataset.settings)} does not read files like CocoDataset: its '
                 'annotations, class names, images, boxes and masks were not checked'
             )
             findings.append(note(dataset.name, what))
@@ -110,7 +116,7 @@ def load_annotations(
     return data, findings
 
 
-def check_annotations(data: list[DetectionData]) -> Iterator[Finding]:
+def check_annotations(data: list[DetectionDataset]) -> Iterator[Finding]:
     """Report the size of each data set, and faults in the format of its file."""
     for dataset in data:
         if dataset.file is None:
@@ -137,7 +143,7 @@ def _read(path: Path, trains: bool, findings: list[Finding]) -> CocoFile | None:
         return None
 
 
-def _load(data: DetectionData, file: CocoFile) -> Iterator[Finding]:
+def _load(data: DetectionDataset, file: CocoFile) -> Iterator[Finding]:
     """Let mmdet load the valid entries of a file; record what becomes of each object."""
     data.file, data.total = file, len(file.images)
     paths: dict[Id, str] = {}
@@ -149,7 +155,7 @@ def _load(data: DetectionData, file: CocoFile) -> Iterator[Finding]:
         # pycocotools prints its progress.
         with redirect_stdout(io.StringIO()):
             data.built.full_init()
-            data.few = _few(parse, data)
+            data.sample_entries = _parse_samples(parse, data)
     except Exception as err:  # data sets may raise anything
         data.built = None
         if not file.problems and data.names_folder and not any(misread_names(data)):
@@ -184,7 +190,7 @@ def index(api: type, file: CocoFile, path: str) -> Any:
     return coco
 
 
-def _few(parse: Callable[[dict], dict], data: DetectionData) -> list[dict]:
+def _parse_samples(parse: Callable[[dict], dict], data: DetectionDataset) -> list[dict]:
     """Let mmdet parse a few images and their objects."""
     ids = [info['img_id'] for info in evenly_spread(data.built.data_list)]
     objects: dict[Id, list[dict]] = {number: [] for number in ids}
@@ -196,7 +202,7 @@ def _few(parse: Callable[[dict], dict], data: DetectionData) -> list[dict]:
 
 
 def _parse(
-    parse: Callable[[dict], dict], data: DetectionData, paths: dict[Id, str], raw: dict
+    parse: Callable[[dict], dict], data: DetectionDataset, paths: dict[Id, str], raw: dict
 ) -> dict:
     """Parse an image and its objects, and record what becomes of each object."""
     image, annotations = raw['raw_img_info'], raw['raw_ann_info']
@@ -218,7 +224,7 @@ def _parse(
 
 
 def _parse_object(
-    parse: Callable[[dict], dict], data: DetectionData, image: dict, annotation: dict
+    parse: Callable[[dict], dict], data: DetectionDataset, image: dict, annotation: dict
 ) -> None:
     try:
         found = parse(dict(raw_img_info=image, raw_ann_info=[annotation]))['instances']

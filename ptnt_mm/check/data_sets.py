@@ -9,7 +9,7 @@ from typing import Any
 
 from mmengine.registry import DATASETS, TRANSFORMS, DefaultScope
 
-from ptnt_mm.config.settings import kind_of
+from ptnt_mm.config.settings import type_name
 from ptnt_mm.config.view import ConfigView, DataSet
 from ptnt_mm.explain.causes import how_to_get
 from ptnt_mm.explain.registered import arguments_of, registered_names
@@ -35,7 +35,7 @@ class ImageFile:
 
 
 @dataclass
-class Data:
+class LoadedDataset:
     """A data set and the classes in use.
 
     Attributes:
@@ -48,7 +48,7 @@ class Data:
         built: The host's own data set, without a pipeline; None if it was skipped or refused.
         refusal: Why the host could not build it or list its images; empty if it could.
         images: All images that it lists.
-        few: The host's entries for a few of them, evenly spread; empty if it was skipped.
+        sample_entries: The host's entries for a few of them, evenly spread; empty if skipped.
     """
 
     data_set: DataSet
@@ -60,7 +60,7 @@ class Data:
     built: Any = None
     refusal: str = ''
     images: list[ImageFile] = field(default_factory=list)
-    few: list[dict] = field(default_factory=list)
+    sample_entries: list[dict] = field(default_factory=list)
 
     @property
     def settings(self) -> Mapping:
@@ -95,7 +95,7 @@ class Data:
     def image_loader(self) -> object:
         """The host's transform that loads its images; None if unknown."""
         for step in self.data_set.pipeline:
-            reads = kind_of(step) in ('LoadImageFromFile', 'LoadImageInRange')
+            reads = type_name(step) in ('LoadImageFromFile', 'LoadImageInRange')
             if reads and not step.get('backend_args'):
                 # Another check reports invalid settings.
                 with DefaultScope.overwrite_default_scope(self.scope), suppress(Exception):
@@ -128,14 +128,14 @@ class Data:
 
 
 def find_data_sets(
-    kind: type[Data], view: ConfigView, splits: tuple[str, ...]
+    kind: type[LoadedDataset], view: ConfigView, splits: tuple[str, ...]
 ) -> tuple[list[Any], list[Finding]]:
     """Describe the data sets of a config; one that several splits share is listed once.
 
     Returns:
         The data sets as a ``kind``, and an error for each with an unknown class.
     """
-    found: dict[str, Data] = {}
+    found: dict[str, LoadedDataset] = {}
     findings = []
     scope = view.scope
     for split in splits:
@@ -186,7 +186,7 @@ def check_files(view: ConfigView, splits: tuple[str, ...]) -> Iterator[Finding]:
             yield ok(split, ', '.join(map(str, expected)))
 
 
-def misread_names(data: Data) -> Iterator[Finding]:
+def misread_names(data: LoadedDataset) -> Iterator[Finding]:
     """Report class names that MMEngine misinterprets or does not read."""
     if 'CLASSES' in data.metainfo and 'classes' not in data.metainfo:
         yield error(data.name, 'nothing reads metainfo.CLASSES', 'write classes=(...)')

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from ptnt_mm.check.data_sets import Data, ImageFile
+from ptnt_mm.check.data_sets import ImageFile, LoadedDataset
 from ptnt_mm.data.image_files import ON_THEIR_SIDE, decoded
 from ptnt_mm.data.pixel_values import COMMON, few_levels, measure_values, oddity
 from ptnt_mm.utils.decoding import why_unreadable
@@ -74,12 +74,12 @@ _OF_HOSTS = {
 """For advice: the settings that together make an image's path, and how to take an image out."""
 
 
-def _advice(data: Data) -> tuple[str, str]:
+def _advice(data: LoadedDataset) -> tuple[str, str]:
     # Other libraries have data sets like mmdet's.
     return _OF_HOSTS.get(data.scope, _OF_HOSTS['mmdet'])
 
 
-def check_images_are_there(data: Sequence[Data]) -> Iterator[Finding]:
+def check_images_are_there(data: Sequence[LoadedDataset]) -> Iterator[Finding]:
     """Check that every image exists and is listed once, without opening any."""
     folders = Folders()
     names = []
@@ -105,7 +105,7 @@ def check_images_are_there(data: Sequence[Data]) -> Iterator[Finding]:
     yield from _listed_twice(data, names)
 
 
-def check_images_open(data: Sequence[Data]) -> Iterator[Finding]:
+def check_images_open(data: Sequence[LoadedDataset]) -> Iterator[Finding]:
     """Load every existing image as the host does, and compare its size and its bytes."""
     seen, digests = set(), []
     for dataset in data:
@@ -143,7 +143,7 @@ def size_text(size: tuple[int, int]) -> str:
 
 
 def _listed_twice(
-    data: Sequence[Data], lists: list[list[tuple[Path, Hashable]]]
+    data: Sequence[LoadedDataset], lists: list[list[tuple[Path, Hashable]]]
 ) -> Iterator[Finding]:
     """Report images that are the same file; each path comes with a key of the file."""
     pairs = list(zip(data, lists, strict=True))

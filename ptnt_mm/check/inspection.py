@@ -8,29 +8,33 @@ trains and evaluates it on an image or two; the thorough half opens all images, 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from mmengine.config import Config
 from torch import nn
 
-from ptnt_mm.check import evaluators, mask_lists, mask_settings
-from ptnt_mm.check.boxes import check_boxes
-from ptnt_mm.check.class_names import check_class_names, names_for_heads
-from ptnt_mm.check.data_sets import Data, check_files
-from ptnt_mm.check.filtered_objects import check_filtering
-from ptnt_mm.check.heads import check_built_heads, check_classes_of_heads
+from ptnt_mm.check import evaluators, mask_settings
+from ptnt_mm.check.class_names import check_class_names, faults_of_names, names_for_heads
+from ptnt_mm.check.coco_annotations import check_annotations, load_annotations
+from ptnt_mm.check.data_sets import LoadedDataset, check_files
+from ptnt_mm.check.image_lists import check_labels, check_lists_of_masks, check_pairs, list_images
 from ptnt_mm.check.images import check_images_are_there, check_images_open
 from ptnt_mm.check.mask_values import check_masks
 from ptnt_mm.check.misspelt_settings import check_parameter_names, check_spelling
-from ptnt_mm.check.normalisation import check_normalisation
-from ptnt_mm.check.object_masks import check_object_masks
-from ptnt_mm.check.reading import read_data
-from ptnt_mm.check.rule_table import KEYS, RULES
-from ptnt_mm.check.rules import check_rules
+from ptnt_mm.check.network import (
+    check_built_heads,
+    check_classes_of_heads,
+    check_normalisation,
+    check_strides,
+)
+from ptnt_mm.check.objects import check_boxes, check_filtering, check_object_masks
+from ptnt_mm.check.rules import KEYS, RULES, check_rules
 from ptnt_mm.check.schedule import check_batch, check_learning_rate, check_lengths
-from ptnt_mm.check.strides import check_strides
+from ptnt_mm.check.trial.evaluation import Evaluation, why_not_evaluated, with_tta_pipeline
 from ptnt_mm.check.trial.failed_steps import describe_bug
-from ptnt_mm.check.trial.setup import config_for_trial
+from ptnt_mm.check.trial.setup import config_for_trial, why_not_tried
 from ptnt_mm.check.trial.steps import TriedSteps, are_evaluated_alike
 from ptnt_mm.check.weights import (
     check_statistics,
@@ -137,7 +141,7 @@ class Inspection:
     thorough: bool = True
     on_findings: OnFindings = lambda subject, findings: None
     report_failure: Callable[[str, str], Finding] = error
-    data: Sequence[Data] = ()
+    data: Sequence[LoadedDataset] = ()
     model: nn.Module | None = None
     findings: list[Finding] = field(default_factory=list)
 
@@ -156,7 +160,7 @@ class Inspection:
         found: list[Finding] = []
         for findings in (*quick, thorough) if self.thorough else quick:
             try:
-                found.extend(map(_milder, findings))
+                found.extend(map(_test_only_as_warning, findings))
             except UserError as err:
                 found.append(error('config', str(err)))
             except Exception as err:  # a config and an annotation file may contain anything
@@ -203,7 +207,7 @@ class Inspection:
         built = () if model is None else check_built_heads(view, model, classes)
         self.run('heads', counts, thorough=built)
         if view.scope == 'mmseg':
-            self.run('masks', mask_lists.check_pairs(data), thorough=check_masks(data, view))
+            self.run('masks', check_pairs(data), thorough=check_masks(data, view))
             self.run('zero label', mask_settings.check_zero_label(data))
             self.run('pipelines', mask_settings.check_loading(data, view))
             self.run('crops', mask_settings.check_crops(data, view))
@@ -246,8 +250,84 @@ class Inspection:
             self.run('test-time augmentation', steps.check_tta())
 
 
-def _milder(finding: Finding) -> Finding:
+def _test_only_as_warning(finding: Finding) -> Finding:
     """An error in what only testing needs is a warning: training works."""
     if finding.where == 'test' or finding.where.startswith(('test_', 'tta_')):
         return as_warning(finding)
     return finding
+
+
+def check_before_testing(view: ConfigView, tta: bool = False) -> list[str]:
+    """Evaluate one image of the test split, with random weights; return the warnings.
+
+    Before, class names and annotation files are compared.
+
+    Parts that cannot be tried this way are left to the test itself.
+
+    Args:
+        view: The config, without test-time augmentation.
+        tta: Whether to evaluate with its ``tta_model`` and ``tta_pipeline``.
+
+    Raises:
+        UserError: if the evaluation fails, or would compare with the wrong objects; the message has
+            the wrong setting.
+    """
+    try:
+        found = list(_evaluate_one_image(view, tta))
+    except Exception as error:  # a bug in a check must not stop a test
+        return [f'the check of the evaluation: {describe_bug(error)}']
+    if errors := of_kind(found, Severity.ERROR):
+        listed = '\n'.join(lines(errors))
+        raise UserError(f'{view.name} cannot be evaluated:\n{listed}')
+    return []
+
+
+def _evaluate_one_image(view: ConfigView, tta: bool) -> Iterator[Finding]:
+    import_host(view.scope)
+    if view.host is None or why_not_evaluated(view, 'test'):
+        return
+    data, _ = read_data(view, ('test',))
+    known = list(_check_truth(view, data))
+    yield from known
+    if of_kind(known, Severity.ERROR):
+        return
+    # A data set that was not read may be large: it is not built for a single image.
+    if not data or not all(data_set.sample_entries for data_set in data):
+        return
+    counts = list(check_classes_of_heads(view, names_for_heads(data)))
+    yield from counts
+    if of_kind(counts, Severity.ERROR):
+        return
+    model = build_model(config_for_trial(view))
+    if not why_not_tried(view, 'test', data, model):
+        view = with_tta_pipeline(view) if tta else view
+        yield from Evaluation(view, 'test', model, data, with_tta=tta).check()
+
+
+def _check_truth(view: ConfigView, data: Sequence[LoadedDataset]) -> Iterator[Finding]:
+    """Find what would compare predictions with the wrong objects, without any failure."""
+    for dataset in data:
+        yield from of_kind(faults_of_names(dataset), Severity.ERROR)
+    if view.scope not in ('mmseg', 'mmpretrain'):
+        yield from evaluators.check_evaluated_files(data, view, 'test')
+
+
+_LOADING = {
+    'mmdet': (load_annotations, lambda data, _: check_annotations(data)),
+    'mmseg': (list_images, check_lists_of_masks),
+    'mmpretrain': (list_images, check_labels),
+}
+"""For each host, the function that reads its data sets, and the first check of them."""
+
+
+def read_data(view: ConfigView, splits: tuple[str, ...]) -> tuple[Sequence[Any], Iterator[Finding]]:
+    """Read the data sets of some splits with the host, which is already imported.
+
+    Returns:
+        The data sets, without duplicates; and findings about faults and omissions, some of which
+        are only looked for when they are iterated over.
+    """
+    # Other libraries have data sets like mmdet's, or none.
+    read, check = _LOADING.get(view.scope, _LOADING['mmdet'])
+    data, findings = read(view, splits)
+    return data, chain(findings, check(data, view))

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterator, Mapping
 
-from ptnt_mm.check.data_sets import Data
+from ptnt_mm.check.data_sets import LoadedDataset
+from ptnt_mm.check.image_lists import has_masks, loading_of, needs_masks
 from ptnt_mm.check.images import size_text
-from ptnt_mm.check.mask_lists import has_masks, loading_of, needs_masks
-from ptnt_mm.config.settings import dicts_within, kind_of
+from ptnt_mm.config.settings import dicts_within, type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.labels.class_masks import IGNORED
 from ptnt_mm.utils.findings import Finding, error, note, ok, warning
@@ -21,7 +21,7 @@ _Labels = Iterator[tuple[str, str, int]]
 """The place of a label in the config, its key, and the label."""
 
 
-def check_zero_label(data: list[Data]) -> Iterator[Finding]:
+def check_zero_label(data: list[LoadedDataset]) -> Iterator[Finding]:
     """Compare the reduce_zero_label of data sets with their pipelines, and with each other."""
     reduces = [
         (dataset, bool(dataset.built.reduce_zero_label))
@@ -32,7 +32,7 @@ def check_zero_label(data: list[Data]) -> Iterator[Finding]:
         for split, pipeline in dataset.pipelines.items():
             loading = loading_of(pipeline)
             stated = loading.get('reduce_zero_label')
-            if stated not in (None, reduced) and kind_of(loading) == 'LoadAnnotations':
+            if stated not in (None, reduced) and type_name(loading) == 'LoadAnnotations':
                 yield error(
                     split,
                     f'reduce_zero_label is {reduced} for the data set, '
@@ -59,7 +59,7 @@ def ignored_label(view: ConfigView) -> int:
     return next((label for _, _, label in _of_heads(view)), IGNORED)
 
 
-def check_ignored(data: list[Data], view: ConfigView) -> Iterator[Finding]:
+def check_ignored(data: list[LoadedDataset], view: ConfigView) -> Iterator[Finding]:
     """Compare heads, padding, evaluators, data sets and pipelines with the first head."""
     if not any(map(has_masks, data)):
         # Depths have no label.
@@ -85,24 +85,24 @@ def _of_heads(view: ConfigView) -> _Labels:
             yield path, 'ignore_index', label
 
 
-def _stated_labels(data: list[Data], view: ConfigView) -> _Labels:
+def _stated_labels(data: list[LoadedDataset], view: ConfigView) -> _Labels:
     yield from _of_heads(view)
     yield _WHERE, 'seg_pad_val', view.preprocessor.get('seg_pad_val', IGNORED)
     for split in ('val', 'test'):
         for evaluator in view.split(split).evaluators:
-            if kind_of(evaluator) == 'IoUMetric':
+            if type_name(evaluator) == 'IoUMetric':
                 label = evaluator.get('ignore_index', IGNORED)
                 yield split, "the evaluator's ignore_index", label
     # mmseg does not use the defaults of data sets and transforms: only stated labels count.
     for dataset in data:
-        steps = ((kind_of(step), step) for step in dataset.data_set.pipeline)
+        steps = ((type_name(step), step) for step in dataset.data_set.pipeline)
         for whose, stated in (('the data set', dataset.settings), *steps):
             for key in ('ignore_index', 'seg_pad_val'):
                 if key in stated:
                     yield dataset.name, f"{whose}'s {key}", stated[key]
 
 
-def check_loading(data: list[Data], view: ConfigView) -> Iterator[Finding]:
+def check_loading(data: list[LoadedDataset], view: ConfigView) -> Iterator[Finding]:
     """Check that masks are loaded, and at the right place."""
     for dataset in data:
         for split, pipeline in dataset.pipelines.items():
@@ -118,7 +118,7 @@ def _loading(split: str, pipeline: tuple[Mapping, ...]) -> Iterator[Finding]:
         return
     place = pipeline.index(loading)
     steps = pipeline[:place] if split == 'train' else pipeline[place:]
-    moving = [name for name in map(kind_of, steps) if any(part in name for part in _MOVING)]
+    moving = [name for name in map(type_name, steps) if any(part in name for part in _MOVING)]
     if moving and split == 'train':
         what = f'{first_few(moving)} before LoadAnnotations: images are changed, and masks are not'
         yield error(split, what, 'load annotations right after the images')
@@ -130,10 +130,10 @@ def _loading(split: str, pipeline: tuple[Mapping, ...]) -> Iterator[Finding]:
         yield error(split, what, 'evaluation would fail: load annotations after it')
 
 
-def check_crops(data: list[Data], view: ConfigView) -> Iterator[Finding]:
+def check_crops(data: list[LoadedDataset], view: ConfigView) -> Iterator[Finding]:
     """Compare the crops of the training pipeline with the padded size of a batch."""
     preprocessor = view.preprocessor
-    if kind_of(preprocessor) != 'SegDataPreProcessor':
+    if type_name(preprocessor) != 'SegDataPreProcessor':
         yield note(_WHERE, 'is not a SegDataPreProcessor: its size was not compared with the crops')
         return
     pipelines = [(dataset.name, dataset.data_set.pipeline) for dataset in data if dataset.trains]
@@ -154,7 +154,7 @@ def check_crops(data: list[Data], view: ConfigView) -> Iterator[Finding]:
     for (name, pipeline), crop in zip(pipelines, crops, strict=True):
         if crop is not None:
             yield _compared(name, crop, size)
-        elif any('Crop' in step or 'Resize' in step for step in map(kind_of, pipeline)):
+        elif any('Crop' in step or 'Resize' in step for step in map(type_name, pipeline)):
             yield note(name, 'the size of the crops is not known')
         elif batch > 1:
             yield warning(
@@ -185,7 +185,7 @@ def _last_size(pipeline: tuple[Mapping, ...]) -> tuple[int, int] | None:
     """Largest (height, width) in pixels of a pipeline's output; None if unknown."""
     size = None
     for step in pipeline:
-        name = kind_of(step)
+        name = type_name(step)
         if name == 'RandomCrop':
             size = _pair(step.get('crop_size'))
         elif name == 'Resize' and not step.get('keep_ratio') and _pair(step.get('scale')):

@@ -1,5 +1,6 @@
-"""The values of class masks, and how mmseg interprets them."""
+"""The values of class masks, and how mmseg reads and interprets them."""
 
+import io
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,12 +8,26 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from ptnt_mm.check.data_sets import Data, misread_names
-from ptnt_mm.check.mask_form import open_mask
-from ptnt_mm.check.mask_lists import loading_of
+from ptnt_mm.check.data_sets import ImageFile, LoadedDataset, misread_names
+from ptnt_mm.check.image_lists import loading_of
+from ptnt_mm.check.images import size_text
 from ptnt_mm.check.mask_settings import ignored_label
 from ptnt_mm.config.view import ConfigView
-from ptnt_mm.labels.class_masks import NO_CLASS, RULES, VALUES, label_of_each_value
+from ptnt_mm.data.image_files import size_as_read
+from ptnt_mm.labels.class_masks import (
+    BROKEN,
+    COLOURED,
+    CUT,
+    MISREAD,
+    NO_CLASS,
+    OF_OTHER_SIZE,
+    RULES,
+    VALUES,
+    MaskFile,
+    label_of_each_value,
+)
+from ptnt_mm.labels.model import Rule
+from ptnt_mm.utils.decoding import DECODERS, why_unreadable
 from ptnt_mm.utils.findings import (
     Fault,
     Finding,
@@ -26,6 +41,45 @@ from ptnt_mm.utils.findings import (
 from ptnt_mm.utils.many_files import on_threads
 from ptnt_mm.utils.text import first_few
 
+
+def open_mask(image: ImageFile, backend: str) -> tuple[np.ndarray | None, list[tuple[Rule, str]]]:
+    """Decode the mask of an image; ``backend`` is mmcv's decoder for masks.
+
+    Returns:
+        Pixels of each value that mmseg reads, (256,), or None if they are not the values of the
+        file; and its faults with evidence.
+    """
+    # mmseg decodes with mmcv: Pillow reads a palette's indices, OpenCV its colours.
+    from mmcv import imfrombytes
+
+    path = image.mask
+    try:
+        content = path.read_bytes()
+        with Image.open(io.BytesIO(content), formats=DECODERS) as opened:
+            mode, size, is_jpeg = opened.mode, opened.size, opened.format == 'JPEG'
+            # Greys of 2 or 4 bits are stretched to 8. A TIFF's arguments are several.
+            how = str(opened.tile[0].args) if opened.tile else ''
+        pixels = imfrombytes(content, flag='unchanged', backend=backend)
+        if pixels is None:
+            raise ValueError('not an image')
+    except Exception as err:  # decoders may raise anything
+        return None, [(BROKEN, f'{path} ({why_unreadable(err)})')]
+    if pixels.shape[2:] == (1,):
+        # mmseg drops it, too.
+        pixels = pixels[..., 0]
+    bits = next((bits for bits in (2, 4) if f'L;{bits}' in how), 8)
+    mask = MaskFile(size, size_as_read(image.path), pixels, is_jpeg, bits)
+    evidence = {
+        COLOURED: lambda: f' ({mode})',
+        CUT: lambda: f' ({first_few(map(str, mask.lost_values.tolist()))})',
+        OF_OTHER_SIZE: lambda: f' is {size_text(size)}, its image {size_text(mask.image_size)}',
+    }
+    faults = [rule for rule in RULES if rule.holds(mask)]
+    is_misread = any(fault in MISREAD for fault in faults)
+    counts = None if is_misread else np.bincount(mask.loaded.ravel(), minlength=VALUES)
+    return counts, [(fault, f'{path}{evidence.get(fault, str)()}') for fault in faults]
+
+
 _WHITE = VALUES - 1  # the value of the object in a black-and-white drawing
 
 _BACKGROUND = ('background', 'bg', '_background_', '__background__')
@@ -37,7 +91,7 @@ _Counted = tuple[Path, np.ndarray]
 """A mask, and its pixels of each value, (256,)."""
 
 
-def check_masks(data: list[Data], view: ConfigView) -> Iterator[Finding]:
+def check_masks(data: list[LoadedDataset], view: ConfigView) -> Iterator[Finding]:
     """Open every mask; check its format, and find unintended values."""
     for dataset in data:
         opened = _open(dataset)
@@ -51,7 +105,7 @@ def check_masks(data: list[Data], view: ConfigView) -> Iterator[Finding]:
             yield from _check_values(dataset, masks, ignored_label(view))
 
 
-def _open(data: Data) -> list[tuple[Path, np.ndarray | None, list[tuple[Fault, str]]]]:
+def _open(data: LoadedDataset) -> list[tuple[Path, np.ndarray | None, list[tuple[Fault, str]]]]:
     there = [image for image in data.images if image.mask is not None and image.mask.is_file()]
     loading = filter(None, map(loading_of, data.pipelines.values()))
     backend = next(loading, {}).get('imdecode_backend', 'pillow')
@@ -74,7 +128,7 @@ class _Values:
         last: The value of the last class, including classes that are not in use.
     """
 
-    def __init__(self, data: Data, masks: list[_Counted], ignored: int):
+    def __init__(self, data: LoadedDataset, masks: list[_Counted], ignored: int):
         label_map = data.built.label_map
         self.data, self.masks = data, masks
         self.first = int(bool(data.built.reduce_zero_label))
@@ -87,7 +141,7 @@ class _Values:
         self.present = set(np.flatnonzero(self.counts).tolist())
 
 
-def _check_values(data: Data, masks: list[_Counted], ignored: int) -> Iterator[Finding]:
+def _check_values(data: LoadedDataset, masks: list[_Counted], ignored: int) -> Iterator[Finding]:
     values = _Values(data, masks, ignored)
     if values.present == {0, _WHITE}:
         advice = f'write 1 in place of {_WHITE}, which marks ignored pixels'

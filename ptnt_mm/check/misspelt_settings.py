@@ -22,10 +22,14 @@ from torch.utils.data import DataLoader
 
 from ptnt_mm.config.hosts import HOSTS
 from ptnt_mm.config.read import READ_KEYS
-from ptnt_mm.config.settings import kind_of
+from ptnt_mm.config.settings import type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.explain.registered import arguments_of, classes_named, registered_names
-from ptnt_mm.models.optimizer import IDLE, CheckedOptimWrapperConstructor, idle_custom_keys
+from ptnt_mm.models.optimizer import (
+    UNMATCHED_KEY,
+    CheckedOptimWrapperConstructor,
+    unmatched_custom_keys,
+)
 from ptnt_mm.utils.findings import Finding, error, ok
 from ptnt_mm.utils.text import misspellings, suggest, with_another_letter
 
@@ -110,13 +114,13 @@ def check_parameter_names(view: ConfigView, model: nn.Module) -> Iterator[Findin
         for cls in constructors
     )
     parts = {part for name, _ in model.named_parameters() for part in name.split('.')}
-    for key in idle_custom_keys(view.paramwise, model):
+    for key in unmatched_custom_keys(view.paramwise, model):
         meant = [_meant(part, parts) for part in key.split('.')]
         if any(meant):
             near = next(filter(None, meant))
             yield error(f'{where}.{key}', f'matches no parameter: did you mean {near!r}?')
         elif is_ours:  # it refuses keys that MMEngine's constructor ignores
-            yield error(f'{where}.{key}', IDLE, 'remove it')
+            yield error(f'{where}.{key}', UNMATCHED_KEY, 'remove it')
 
 
 def _check_value(value: object, path: str, scope: str) -> Iterator[Finding]:
@@ -130,7 +134,7 @@ def _check_value(value: object, path: str, scope: str) -> Iterator[Finding]:
         # Keys of custom_keys are parts of parameter names.
         if not path.endswith('.custom_keys'):
             yield from _check_arguments(value, path, classes)
-        if kind_of(value) in _FOREIGN:
+        if type_name(value) in _FOREIGN:
             return
         for key, inner in value.items():
             if key not in ('type', '_scope_'):

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from ptnt_mm.check.data_sets import Data
-from ptnt_mm.config.settings import kind_of
+from ptnt_mm.check.data_sets import LoadedDataset
+from ptnt_mm.config.settings import type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.findings import Finding, error, note, ok, warning
 from ptnt_mm.utils.numbers import is_number
@@ -15,7 +15,7 @@ _ADAM_LIMIT = 5e-3
 _LARGE = 512  # images
 
 
-def check_lengths(view: ConfigView, data: Sequence[Data], gpus: int) -> Iterator[Finding]:
+def check_lengths(view: ConfigView, data: Sequence[LoadedDataset], gpus: int) -> Iterator[Finding]:
     """Compare lengths in iterations with the lengths of an epoch and of training, if known."""
     epochs = view.train.loop.get('max_epochs')
     images = _images_of_an_epoch(view, data)
@@ -82,10 +82,10 @@ def _images_and_steps(view: ConfigView) -> tuple[int, int]:
     return view.train.batch_size, view.accumulated_steps
 
 
-def _images_of_an_epoch(view: ConfigView, data: Sequence[Data]) -> int | None:
+def _images_of_an_epoch(view: ConfigView, data: Sequence[LoadedDataset]) -> int | None:
     """The number of images in a pass through the training data; None if unknown."""
     data_set, times = view.train.dataset, 1
-    while kind_of(data_set) == 'RepeatDataset':
+    while type_name(data_set) == 'RepeatDataset':
         data_set, times = data_set['dataset'], times * data_set['times']
     trained = [dataset for dataset in data if dataset.trains]
     if 'dataset' in data_set or 'datasets' in data_set or len(trained) != 1:

@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from ptnt_mm.config.class_names import compare_class_names
-from ptnt_mm.config.settings import kind_of
+from ptnt_mm.config.settings import type_name
 from ptnt_mm.config.start import check_start
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.models.backbone import Backbone
@@ -21,7 +21,7 @@ def describe_start(view: ConfigView, weights: str | None) -> Iterator[Finding]:
     """Report whether training starts from a file, an address or random initialisation."""
     if weights is not None:
         yield ok('Weights', f'training starts from {weights}')
-    elif any(kind_of(dataset.settings) == 'ImageNet' for dataset in view.train.data_sets):
+    elif any(type_name(dataset.settings) == 'ImageNet' for dataset in view.train.data_sets):
         yield ok('Weights', 'training starts from random initialisation, as in pretraining')
     else:
         yield note(

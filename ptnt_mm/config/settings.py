@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 
-def kind_of(settings: Mapping) -> str:
+def type_name(settings: Mapping) -> str:
     """The class name in settings, without its scope; empty if there is none."""
     kind = settings.get('type') or ''
     return getattr(kind, '__name__', str(kind)).rpartition('.')[2]

@@ -12,7 +12,7 @@ from mmengine.config import Config
 from mmengine.registry import DATASETS
 
 from ptnt_mm.config.hosts import HOSTS, Host
-from ptnt_mm.config.settings import kind_of
+from ptnt_mm.config.settings import type_name
 from ptnt_mm.explain.causes import how_to_get
 from ptnt_mm.explain.registered import arguments_of, classes_named
 from ptnt_mm.models.backbone import Backbone
@@ -249,7 +249,7 @@ class Split:
         """The evaluator that combines metrics in its own way; None for MMEngine's."""
         found = self._config.get(f'{self.name}_evaluator')
         is_own = isinstance(found, Mapping) and 'metrics' in found
-        return found if is_own and kind_of(found) not in ('', 'Evaluator') else None
+        return found if is_own and type_name(found) not in ('', 'Evaluator') else None
 
     @property
     def is_evaluated(self) -> bool:

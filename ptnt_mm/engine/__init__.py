@@ -3,6 +3,6 @@
 Importing this package registers every class of it that a config can name.
 """
 
-from ptnt_mm.engine import dump_maps, hooks, load_in_range, train_loop
+from ptnt_mm.engine import evaluation_outputs, hooks, load_in_range, repeat
 
-__all__ = ['dump_maps', 'hooks', 'load_in_range', 'train_loop']
+__all__ = ['evaluation_outputs', 'hooks', 'load_in_range', 'repeat']

@@ -1,13 +1,18 @@
-"""Optional outputs of an evaluation, each as settings in a config."""
+"""Optional outputs of an evaluation: pictures, and a file with all predictions."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import torch
 from mmengine.config import Config
+from mmengine.evaluator import DumpResults
 
-from ptnt_mm.config.settings import kind_of
+from ptnt_mm.config.settings import type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.load_in_range import stated_range
+from ptnt_mm.registry import METRICS
 from ptnt_mm.utils.atomic_files import check_new
 from ptnt_mm.utils.errors import UserError
 
@@ -47,7 +52,7 @@ def add_drawing(config: Config, folder: Path) -> None:
         raise UserError("`show_dir` needs default_hooks.visualization, the host's drawing hook")
     if config.get('visualizer') is None:
         raise UserError("`show_dir` needs visualizer, which the host's drawing hook draws with")
-    if config.visualizer.keys() <= _UNCHANGED and kind_of(config.visualizer) == _OF_MMDET:
+    if config.visualizer.keys() <= _UNCHANGED and type_name(config.visualizer) == _OF_MMDET:
         config.visualizer.type = _OURS
     hook.draw = True
     hook.test_out_dir = str(folder)
@@ -62,7 +67,7 @@ def add_dump(config: Config, file: Path) -> None:
     view = ConfigView(config)
     if (separate := view.test.separate_evaluator) is not None:
         raise UserError(
-            f'`out={file}`: {kind_of(separate)} measures parts of the predictions, and cannot '
+            f'`out={file}`: {type_name(separate)} measures parts of the predictions, and cannot '
             'write all of them: omit `out`'
         )
     check_new(file, overwrite=True)
@@ -70,3 +75,25 @@ def add_dump(config: Config, file: Path) -> None:
         *view.test.evaluators,
         dict(type=view.host.dump if view.host else 'DumpResults', out_file_path=str(file)),
     ]
+
+
+@METRICS.register_module()
+class DumpMaps(DumpResults):
+    """Dump class maps into a pickle, ``pred_sem_seg``, (1, H, W), for each image.
+
+    Other entries about the image, such as ``img_path``, are kept. MMEngine's evaluator also keeps
+    the logits: 400 MB for an image with 150 classes, all in memory.
+    """
+
+    def process(self, data_batch: Any, predictions: Sequence[dict]) -> None:
+        """Drop logits from samples with a map; keep others, such as depths, unchanged."""
+        found = []
+        for sample in predictions:
+            if 'pred_sem_seg' in sample:
+                labels = sample['pred_sem_seg']['data']
+                small = torch.uint8 if labels.max() < 256 else torch.int16
+                sample = dict(sample, pred_sem_seg=labels.to(small))
+                sample.pop('seg_logits', None)
+                sample.pop('gt_sem_seg', None)
+            found.append(sample)
+        super().process(data_batch, found)

@@ -8,7 +8,7 @@ from mmengine.config import Config
 from mmengine.device import get_device
 from mmengine.dist import all_gather_object
 
-from ptnt_mm.config.settings import dicts_within, kind_of
+from ptnt_mm.config.settings import dicts_within, type_name
 from ptnt_mm.utils.errors import UserError
 
 _logger = logging.getLogger(__name__)
@@ -70,7 +70,7 @@ def require_same_start(checkpoint: dict | None) -> None:
 def _join_on_cpu(config: Config) -> None:
     """Join the processes by gloo; MMEngine would request a CUDA device for any backend."""
     parts = (part for _, part in dicts_within(config.get('model'), 'model'))
-    synchronized = [part for part in parts if kind_of(part) in ('SyncBN', 'SyncBatchNorm')]
+    synchronized = [part for part in parts if type_name(part) in ('SyncBN', 'SyncBatchNorm')]
     for norm in synchronized:
         norm['type'] = 'BN'
     if synchronized and is_first_process(config):

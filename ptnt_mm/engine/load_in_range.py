@@ -9,7 +9,7 @@ import numpy as np
 from mmengine import fileio
 from mmengine.config import Config
 
-from ptnt_mm.config.settings import kind_of
+from ptnt_mm.config.settings import type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.data.image_files import read_image
 from ptnt_mm.registry import TRANSFORMS
@@ -76,7 +76,7 @@ def stated_range(config: Config, split: str = 'test') -> Range | None:
     """The range that a config loads the images of a split in; None for the hosts' loading."""
     for data_set in ConfigView(config).split(split).data_sets:
         for step in data_set.pipeline:
-            if kind_of(step) == 'LoadImageInRange':
+            if type_name(step) == 'LoadImageInRange':
                 return LoadImageInRange(step.get('value_range')).value_range
     return None
 

@@ -1,5 +1,6 @@
 """Modes of training, each as settings in a config."""
 
+import copy
 import os
 from importlib.util import find_spec
 
@@ -8,7 +9,7 @@ from mmengine.config import Config
 from mmengine.device import get_device
 
 from ptnt_mm.config.read import require_keys
-from ptnt_mm.config.settings import kind_of
+from ptnt_mm.config.settings import type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import unknown_name
@@ -25,24 +26,26 @@ LOG_BACKENDS = {
 """MMEngine's backends by the package that each needs."""
 
 
-def use_modes(
+def with_modes(
     config: Config,
-    deterministic: bool,
-    amp: bool,
-    sync_bn: bool,
-    auto_scale_lr: bool,
-    log: str | None,
-) -> None:
-    """Write the modes that were chosen into a config, as the arguments of ``train`` name them.
+    *,
+    amp: bool = False,
+    sync_bn: bool = False,
+    auto_scale_lr: bool = False,
+    log: str | None = None,
+    deterministic: bool = False,
+) -> Config:
+    """A copy of a config in the chosen modes, which are options of ``ptnt train``.
 
     Raises:
-        UserError: if a mode needs what the machine or the config does not have.
+        UserError: if a mode needs an accelerator, a package or a setting that is missing.
     """
+    config = copy.deepcopy(config)
     if deterministic:
         use_deterministic(config)
     if amp:
         use_mixed_precision(config)
-    elif kind_of(config.optim_wrapper) == 'AmpOptimWrapper':
+    elif type_name(config.optim_wrapper) == 'AmpOptimWrapper':
         require_accelerator('mixed precision (AmpOptimWrapper)')
     if sync_bn:
         use_sync_bn(config)
@@ -50,6 +53,7 @@ def use_modes(
         scale_learning_rate(config)
     if log is not None:
         log_to_package(config, log)
+    return config
 
 
 def use_deterministic(config: Config) -> None:
@@ -110,11 +114,11 @@ def log_to_package(config: Config, package: str) -> None:
         raise UserError(f'`log={package}`: {package} is not installed: pip install {package}')
     visualizer = config.get('visualizer') or dict(type='Visualizer', name='visualizer')
     backends = visualizer.get('vis_backends') or [dict(type='LocalVisBackend')]
-    if LOG_BACKENDS[package]['type'] not in map(kind_of, backends):
+    if LOG_BACKENDS[package]['type'] not in map(type_name, backends):
         backends = [*backends, LOG_BACKENDS[package]]
     config.visualizer = dict(visualizer, vis_backends=backends)
     hooks = ConfigView(config).custom_hooks
-    if 'DrawValidationHook' not in map(kind_of, hooks):
+    if 'DrawValidationHook' not in map(type_name, hooks):
         config.custom_hooks = [*hooks, dict(type='DrawValidationHook')]
 
 

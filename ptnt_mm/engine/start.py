@@ -1,5 +1,6 @@
 """Decide where a run starts from: a pretrained backbone, a whole model, or a checkpoint."""
 
+import copy
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,18 +20,20 @@ class Start:
     """The start of a run.
 
     Attributes:
+        config: The config of the run.
         weights: The file or address of weights, or of the checkpoint to continue from; None for
             random initialisation.
         checkpoint: The loaded content of the checkpoint to continue from; None without one.
         stored: The settings of the run that wrote it; empty if unknown.
     """
 
+    config: Config
     weights: str | None
     checkpoint: dict | None = None
     stored: ConfigDict = field(default_factory=ConfigDict)
 
 
-def apply_start(
+def choose_start(
     config: Config,
     work_dir: Path,
     pretrained: Path | str | None = None,
@@ -38,14 +41,14 @@ def apply_start(
     resume: Path | str | None = None,
     seed: int | None = None,
 ) -> Start:
-    """Write the start of a run into its config.
+    """Choose the start of a run, and write it into a copy of its config.
 
     Args:
-        config: Changed in place.
+        config: It is not changed.
         work_dir: Where ``resume='auto'`` searches.
         pretrained: A backbone's weights. A resumed run no longer needs them, but its command may
             be repeated with them.
-        load_from: The weights of a whole model.
+        load_from: The weights of a whole model; None for those in the config.
         resume: A checkpoint to continue from, or 'auto' for the newest in the work dir. If there is
             none yet, the run starts from the beginning.
         seed: Seed of every random choice; None for the config's, or that of the resumed run.
@@ -53,19 +56,21 @@ def apply_start(
     Raises:
         UserError: if a file is missing or cannot be read, or if arguments contradict each other.
     """
+    config = copy.deepcopy(config)
     if load_from is not None:
         config.load_from = str(load_from)
     if seed is not None:
-        config.randomness = dict(ConfigView(config).randomness, seed=seed)
+        _set_seed(config, seed)
     checkpoint, stored = None, ConfigDict()
     if resume is not None:
-        if resume == 'auto':
+        if str(resume) == 'auto':
             file, content = read_latest_checkpoint(work_dir)
         else:
             file, content = resume, read_resumable(resume)
         config.resume = content is not None
         if content is not None:
-            checkpoint, stored = _use_resume(config, str(file), content)
+            stored = _continue_from(config, str(file), content)
+            checkpoint = without_config(content)
         resumed_seed = ConfigView(config).randomness.get('seed')
         if seed not in (None, resumed_seed):
             raise UserError(
@@ -80,26 +85,29 @@ def apply_start(
                 'the config), not both'
             )
         use_pretrained(config, str(pretrained))
-    return Start(check_start(ConfigView(config)), checkpoint, stored)
+    return Start(config, check_start(ConfigView(config)), checkpoint, stored)
 
 
-def _use_resume(config: Config, file: str, content: dict) -> tuple[dict, ConfigDict]:
+def _continue_from(config: Config, file: str, content: dict) -> ConfigDict:
     """Continue from a checkpoint, which contains all weights: no pretrained file is needed.
 
     The seed is kept too, even if the config has a different one: MMEngine would use it for
-    everything except the order of the images. Returns the content without the stored config, and
-    the stored settings.
+    everything except the order of the images. Returns the stored settings.
     """
     config.load_from = file
     stored = stored_config(content['meta'].get('cfg', ''))
     seed = content['meta'].get('seed')
     if isinstance(seed, int):
-        config.randomness = dict(ConfigView(config).randomness, seed=seed)
+        _set_seed(config, seed)
     backbone = config.model.get('backbone')
     if backbone is not None:
         backbone.init_cfg = None
         began_frozen = flat_settings(stored).get('model.backbone.norm_eval') == 'True'
         if began_frozen:
-            # The run was started with --pretrained.
+            # The run was started from pretrained weights.
             freeze_batch_norm(backbone)
-    return without_config(content), stored
+    return stored
+
+
+def _set_seed(config: Config, seed: int) -> None:
+    config.randomness = dict(ConfigView(config).randomness, seed=seed)

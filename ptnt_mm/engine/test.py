@@ -6,8 +6,8 @@ from pathlib import Path
 from mmengine.config import Config, ConfigDict
 from mmengine.runner import Runner
 
-from ptnt_mm.check.before_testing import check_before_testing
-from ptnt_mm.check.trial.evaluation_step import with_tta_pipeline
+from ptnt_mm.check.inspection import check_before_testing
+from ptnt_mm.check.trial.evaluation import with_tta_pipeline
 from ptnt_mm.config.read import require_keys
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.evaluation_outputs import add_drawing, add_dump

@@ -1,10 +1,10 @@
 """Train a detector, a segmenter or a classifier, for ``ptnt train``."""
 
-import copy
 import logging
 import shlex
 import signal
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from itertools import pairwise
 from pathlib import Path
 
@@ -19,13 +19,13 @@ from ptnt_mm.config.read import require_keys
 from ptnt_mm.config.stored import changed_settings
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.failures import failures_explained
-from ptnt_mm.engine.hooks.remove_earlier_run import RemoveEarlierRunHook
+from ptnt_mm.engine.hooks.checkpointing import RemoveEarlierRunHook
 from ptnt_mm.engine.launcher import choose_launcher, is_first_process, require_same_start
-from ptnt_mm.engine.modes import use_modes
+from ptnt_mm.engine.modes import with_modes
 from ptnt_mm.engine.run_checkpoints import describe_last_checkpoint, require_fresh
 from ptnt_mm.engine.run_display import display_of
 from ptnt_mm.engine.runner import build_runner, how_to_repeat
-from ptnt_mm.engine.start import apply_start
+from ptnt_mm.engine.start import Start, choose_start
 from ptnt_mm.engine.work_dir import create_work_dir, lock_work_dir
 from ptnt_mm.options import documented
 from ptnt_mm.utils.findings import Severity
@@ -65,14 +65,20 @@ def train(
         SystemExit: instead of it in all processes but the first, which reports for all of them.
     """
     require_keys(config, ('model', 'train_dataloader', 'train_cfg', 'optim_wrapper'))
-    config = copy.deepcopy(config)
-    use_modes(config, deterministic, amp, sync_bn, auto_scale_lr, log)
+    config = with_modes(
+        config,
+        amp=amp,
+        sync_bn=sync_bn,
+        auto_scale_lr=auto_scale_lr,
+        log=log,
+        deterministic=deterministic,
+    )
     choose_launcher(config, launcher)
     work_dir = create_work_dir(config, work_dir)
     is_first = is_first_process(config)
     with lock_work_dir(work_dir) if is_first else nullcontext():
-        start = apply_start(config, work_dir, pretrained, load_from, resume, seed)
-        view = ConfigView(config)
+        start = choose_start(config, work_dir, pretrained, load_from, resume, seed)
+        view = ConfigView(start.config)
         view.require_files(('train', 'val'))
         # Before anything is built: it may refuse, and sees only what an earlier run left.
         hooks = [RemoveEarlierRunHook(work_dir, start.weights)] if overwrite else []
@@ -80,25 +86,57 @@ def train(
             require_fresh(work_dir)
         # Once is enough, and large annotation files take a while.
         warnings = check_before_training(view) if is_first else []
-        runner = build_runner(config, start.checkpoint)
+        runner = build_runner(start.config, start.checkpoint)
         require_same_start(start.checkpoint)
         runner.register_custom_hooks(hooks)
         if resume is not None and start.checkpoint is None:
             runner.logger.info(f'{work_dir} has no checkpoint yet: starting from iteration 1')
-        changed = changed_settings(start.stored, runner.cfg)
-        warnings += [f'Changed since the checkpoint: {line}' for line in changed]
-        _log_opening(runner.logger, view, start.weights, warnings, command)
+        _log_opening(runner, view, start, warnings, command)
         # Only the runner references the checkpoint now, and frees it after loading.
         del start
-        try:
-            with failures_explained(runner.logger, Path(runner.work_dir)), display_of(runner):
-                runner.train()
-        except KeyboardInterrupt:
-            if not is_first:
-                raise SystemExit(128 + signal.SIGINT) from None
-            stopped = _how_to_continue(work_dir, command, resume, launcher)
-            raise KeyboardInterrupt(stopped) from None
+        with (
+            _interruption_explained(work_dir, command, resume, launcher),
+            failures_explained(runner.logger, Path(runner.work_dir)),
+            display_of(runner),
+        ):
+            runner.train()
     return runner
+
+
+def _log_opening(
+    runner: Runner, view: ConfigView, start: Start, warnings: list[str], command: tuple[str, ...]
+) -> None:
+    """Log the setup before the first iteration."""
+    logger = runner.logger
+    changed = changed_settings(start.stored, runner.cfg)
+    for line in (*warnings, *(f'Changed since the checkpoint: {line}' for line in changed)):
+        logger.warning(line)
+    if is_main_process():  # the one that logs: hashing weights takes a while
+        for line in how_to_repeat(command, start.weights):
+            logger.info(line, extra=FOR_THE_FILE)
+    gpus = get_world_size()
+    for finding in (*check_batch(view, gpus), *check_learning_rate(view, gpus)):
+        is_bad = finding.severity in (Severity.WARNING, Severity.ERROR)
+        logger.log(logging.WARNING if is_bad else logging.INFO, str(finding))
+    if start.weights is None:
+        for finding in describe_start(view, None):
+            level = logging.INFO if finding.severity is Severity.OK else logging.WARNING
+            logger.log(level, str(finding))
+
+
+@contextmanager
+def _interruption_explained(
+    work_dir: Path, command: tuple[str, ...], resume: Path | str | None, launcher: str
+) -> Iterator[None]:
+    """Explain Ctrl-C; all processes get it, and only the first one reports it."""
+    is_first = is_main_process()
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not is_first:
+            raise SystemExit(128 + signal.SIGINT) from None
+        stopped = _how_to_continue(work_dir, command, resume, launcher)
+        raise KeyboardInterrupt(stopped) from None
 
 
 def _how_to_continue(
@@ -117,26 +155,3 @@ def _how_to_continue(
     if launcher != 'none':
         starter = '(your launcher) -m ptnt_mm' if starter == 'ptnt' else '(your launcher)'
     return f'{kept}; {again} with\n    {starter} {shlex.join([*words, "--resume"])}'
-
-
-def _log_opening(
-    logger: logging.Logger,
-    view: ConfigView,
-    weights: str | None,
-    warnings: list[str],
-    command: tuple[str, ...],
-) -> None:
-    """Log the warnings of the checks, and the setup, before the first iteration."""
-    for line in warnings:
-        logger.warning(line)
-    if is_main_process():  # the one that logs: hashing weights takes a while
-        for line in how_to_repeat(command, weights):
-            logger.info(line, extra=FOR_THE_FILE)
-    gpus = get_world_size()
-    for finding in (*check_batch(view, gpus), *check_learning_rate(view, gpus)):
-        is_bad = finding.severity in (Severity.WARNING, Severity.ERROR)
-        logger.log(logging.WARNING if is_bad else logging.INFO, str(finding))
-    if weights is None:
-        for finding in describe_start(view, None):
-            level = logging.INFO if finding.severity is Severity.OK else logging.WARNING
-            logger.log(level, str(finding))

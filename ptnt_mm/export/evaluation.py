@@ -10,7 +10,7 @@ import numpy as np
 from mmengine.config import Config
 from mmengine.model import BaseModel
 
-from ptnt_mm.config.settings import kind_of
+from ptnt_mm.config.settings import type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.data.image_files import find_images
 from ptnt_mm.deploy import Deployed
@@ -29,7 +29,7 @@ def resizing(config: Config) -> tuple[list[int] | None, bool]:
     """
     scale, keep_ratio = None, True
     for step in ConfigView(config).test.pipeline:
-        kind = kind_of(step)
+        kind = type_name(step)
         if kind == 'Resize' and step.get('scale') is not None:
             scale = step['scale']
             scale = [scale, scale] if isinstance(scale, int) else list(scale)
@@ -48,7 +48,7 @@ def check_loading(config: Config) -> None:
     Values in float32 are allowed: they are resized without rounding to 8 bits.
     """
     step = next(iter(ConfigView(config).test.pipeline), {})
-    kind = kind_of(step)
+    kind = type_name(step)
     if kind not in ('LoadImageFromFile', 'LoadImageInRange'):
         raise UserError(
             f'the test pipeline begins with {kind}: exported files support only LoadImageFromFile '

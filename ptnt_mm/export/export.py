@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mmengine.config import Config
 
-from ptnt_mm.check.before_testing import check_before_testing
+from ptnt_mm.check.inspection import check_before_testing
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.deploy.pixels import prepared, target_size
 from ptnt_mm.deploy.runtimes import load_runtime

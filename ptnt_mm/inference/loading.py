@@ -10,7 +10,7 @@ import numpy as np
 from mmcv.transforms import Compose
 from mmengine.config import Config
 
-from ptnt_mm.config.settings import kind_of
+from ptnt_mm.config.settings import type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.data.image_files import decoded, read_image
 from ptnt_mm.engine.load_in_range import stated_range
@@ -106,7 +106,7 @@ class ConfigLoader:
         view = ConfigView(config)
         steps = view.test.pipeline
         self.value_range = stated_range(config)
-        self._kind = kind_of(steps[0]) if steps else ''
+        self._kind = type_name(steps[0]) if steps else ''
         if self._kind in _OF_SEVERAL:
             raise UserError(
                 f'the test pipeline loads with {self._kind}, which reads volumes or several files '
@@ -181,5 +181,5 @@ def _loaded(pixels: np.ndarray, path: Path | None = None, is_rgb: bool = False) 
 
 
 def _loads_annotations(step: dict) -> bool:
-    kind = kind_of(step)
+    kind = type_name(step)
     return kind.startswith('Load') and 'Annotation' in kind

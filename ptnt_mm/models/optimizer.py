@@ -12,8 +12,8 @@ from ptnt_mm.utils.errors import UserError
 Group = dict[str, Any]
 """Parameters, under 'params', and their settings, such as 'lr' and 'weight_decay'."""
 
-IDLE = 'matches no parameter name, so it would have no effect'
-"""Message about :func:`idle_custom_keys`."""
+UNMATCHED_KEY = 'matches no parameter name, so it would have no effect'
+"""Message about :func:`unmatched_custom_keys`."""
 
 
 @OPTIM_WRAPPER_CONSTRUCTORS.register_module()
@@ -55,11 +55,11 @@ class CheckedOptimWrapperConstructor(DefaultOptimWrapperConstructor):
                 group['weight_decay'] = self.base_wd * multiplier
 
     def _check_custom_keys(self, model: nn.Module) -> None:
-        if idle := idle_custom_keys(self.paramwise_cfg, model):
+        if unmatched := unmatched_custom_keys(self.paramwise_cfg, model):
             names = [name for name, _ in model.named_parameters()]
             raise UserError(
-                f'optim_wrapper.paramwise_cfg.custom_keys: {idle[0]!r} {IDLE}. Names look like '
-                f'{names[0]}, {names[-1]}'
+                f'optim_wrapper.paramwise_cfg.custom_keys: {unmatched[0]!r} {UNMATCHED_KEY}. Names '
+                f'look like {names[0]}, {names[-1]}'
             )
 
 
@@ -102,7 +102,7 @@ class LayerDecayOptimWrapperConstructor(CheckedOptimWrapperConstructor):
         return groups
 
 
-def idle_custom_keys(paramwise_cfg: Mapping, model: nn.Module) -> list[str]:
+def unmatched_custom_keys(paramwise_cfg: Mapping, model: nn.Module) -> list[str]:
     """The custom keys that are part of no parameter's name."""
     # As MMEngine compares them, with a dot before the name.
     names = [f'.{name}' for name, _ in model.named_parameters()]

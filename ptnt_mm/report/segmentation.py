@@ -15,7 +15,7 @@ from mmseg.evaluation import IoUMetric
 from PIL import Image
 from torch.utils.data import Dataset
 
-from ptnt_mm.config.settings import kind_of
+from ptnt_mm.config.settings import type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.drawing.page import class_map
 from ptnt_mm.explain.building import explained_building
@@ -167,7 +167,7 @@ def _data_set(config: Config) -> Dataset:
     """The test data set, which loads only masks."""
     config = copy.deepcopy(config)
     for part in ConfigView(config).test.data_sets:
-        part.settings['pipeline'] = [s for s in part.pipeline if kind_of(s) == 'LoadAnnotations']
+        part.settings['pipeline'] = [s for s in part.pipeline if type_name(s) == 'LoadAnnotations']
     with explained_building('the test data set'), DefaultScope.overwrite_default_scope('mmseg'):
         return DATASETS.build(config.test_dataloader.dataset)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from mmengine.config import Config, ConfigDict
 
 from ptnt_mm.config.read import read_config
-from ptnt_mm.config.settings import dicts_within, kind_of
+from ptnt_mm.config.settings import dicts_within, type_name
 from ptnt_mm.config.view import ConfigView
 
 CLASSES = ('ball', 'coin', 'crate', 'cup')
@@ -30,7 +30,7 @@ def config_on_demo(name: str, folder: Path, crops: Path) -> Config:
     # Warm-ups are shorter: there are 16 images.
     schedules = config.get('param_scheduler') or ()
     for schedule in [schedules] if isinstance(schedules, dict) else schedules:
-        warms_up = kind_of(schedule) in ('ConstantLR', 'LinearLR')
+        warms_up = type_name(schedule) in ('ConstantLR', 'LinearLR')
         if warms_up and not schedule.get('by_epoch', True):
             schedule['end'] = min(schedule['end'], 20)
     change = {'mmdet': _use_objects, 'mmseg': _use_maps, 'mmpretrain': _use_labels}
@@ -111,14 +111,16 @@ def _steps(config: Config, split: str, kind: str) -> Iterator[tuple[list, int]]:
         lists = [
             steps
             for _, settings in dicts_within(config.tta_pipeline, 'tta')
-            if kind_of(settings) == 'TestTimeAug'
+            if type_name(settings) == 'TestTimeAug'
             for steps in settings.transforms
         ]
     else:
         lists = [
             data_set.settings['pipeline'] for data_set in ConfigView(config).split(split).data_sets
         ]
-    found = [(steps, i) for steps in lists for i, step in enumerate(steps) if kind_of(step) == kind]
+    found = [
+        (steps, i) for steps in lists for i, step in enumerate(steps) if type_name(step) == kind
+    ]
     assert found, f'no {kind} in {split}'
     yield from reversed(found)
 

@@ -8,8 +8,8 @@ import pytest
 from mmengine.config import Config, ConfigDict
 
 from demo.crops import make_crops
-from ptnt_mm.check.image_labels import count_labels
-from ptnt_mm.check.normalisation import check_normalisation
+from ptnt_mm.check.image_lists import count_labels
+from ptnt_mm.check.network import check_normalisation
 from ptnt_mm.check.weights import describe_start
 from ptnt_mm.config.hosts import import_host
 from ptnt_mm.config.view import ConfigView

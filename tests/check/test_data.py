@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ptnt_mm.check import object_masks
+from ptnt_mm.check import objects
 from ptnt_mm.check.coco_annotations import load_annotations
 from ptnt_mm.config.hosts import import_host
 from ptnt_mm.config.view import ConfigView
@@ -105,11 +105,11 @@ def test_classes_of_data_sets_of_objects_are_compared(demo: Demo, kind: str, com
 
 
 def test_the_quick_half_draws_a_sample_of_the_masks(demo: Demo, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(object_masks, '_SAMPLE', 5)
+    monkeypatch.setattr(objects, '_SAMPLE', 5)
     demo.name = 'demo_mask_rcnn_ptnt_ti'
     view = demo.view()
     data, _ = load_annotations(view, ('train',))
-    (sample,) = object_masks.check_object_masks(data, view, thorough=False)
+    (sample,) = objects.check_object_masks(data, view, thorough=False)
     assert sample.severity is Severity.OK and sample.what.endswith('of them drawn')
-    (whole,) = object_masks.check_object_masks(data, view, thorough=True)
+    (whole,) = objects.check_object_masks(data, view, thorough=True)
     assert whole.what == f'{len(data[0].file.annotations)} masks'

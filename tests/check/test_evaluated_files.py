@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from mmengine.config import Config, ConfigDict
 
-from ptnt_mm.check.before_testing import check_before_testing
-from ptnt_mm.check.inspection import check
+from ptnt_mm.check.inspection import check, check_before_testing
 from ptnt_mm.config.hosts import import_host
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.demo.dataset import DemoSpec, make_demo_data

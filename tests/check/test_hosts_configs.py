@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ptnt_mm.check.normalisation import check_normalisation
+from ptnt_mm.check.network import check_normalisation
 from ptnt_mm.config.read import read_config
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.errors import UserError

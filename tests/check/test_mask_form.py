@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from ptnt_mm.check.data_sets import ImageFile
-from ptnt_mm.check.mask_form import open_mask
+from ptnt_mm.check.mask_values import open_mask
 from ptnt_mm.labels.class_masks import VALUES, label_of_each_value
 
 

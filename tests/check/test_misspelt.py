@@ -6,7 +6,7 @@ from mmengine.config import Config
 from ptnt_mm.check import inspection
 from ptnt_mm.check.inspection import check_before_training
 from ptnt_mm.check.misspelt_settings import check_parameter_names, check_spelling
-from ptnt_mm.check.strides import check_strides
+from ptnt_mm.check.network import check_strides
 from ptnt_mm.config.build import build_model
 from ptnt_mm.config.hosts import import_host
 from ptnt_mm.config.read import read_config

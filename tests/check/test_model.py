@@ -9,9 +9,8 @@ from mmengine.model import BaseModule
 from torch import nn
 
 import ptnt_mm
-from ptnt_mm.check.heads import check_built_heads, check_classes_of_heads
 from ptnt_mm.check.inspection import check
-from ptnt_mm.check.normalisation import check_normalisation
+from ptnt_mm.check.network import check_built_heads, check_classes_of_heads, check_normalisation
 from ptnt_mm.check.weights import check_statistics, check_stored_names, check_weights_fit
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.models import TNT

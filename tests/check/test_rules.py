@@ -8,8 +8,7 @@ import pytest
 from mmengine.config import Config
 from repository import ROOT
 
-from ptnt_mm.check.rule_table import KEYS, RULES
-from ptnt_mm.check.rules import check_rules
+from ptnt_mm.check.rules import KEYS, RULES, check_rules
 from ptnt_mm.config.read import apply_options, read_config
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.findings import Severity

@@ -5,9 +5,9 @@ from mmengine.config import Config
 from torch import nn
 
 from ptnt_mm.check.class_names import faults_of_names
-from ptnt_mm.check.heads import check_built_heads
 from ptnt_mm.check.image_lists import list_images
 from ptnt_mm.check.mask_settings import check_crops
+from ptnt_mm.check.network import check_built_heads
 from ptnt_mm.config.hosts import import_host
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.labels.class_masks import label_of_each_value

@@ -9,13 +9,11 @@ import pytest
 import torch
 from mmengine.structures import BaseDataElement, InstanceData, PixelData
 
-from ptnt_mm.check.before_testing import check_before_testing
-from ptnt_mm.check.reading import read_data
-from ptnt_mm.check.trial.evaluation_step import Evaluation
+from ptnt_mm.check.inspection import check_before_testing, read_data
+from ptnt_mm.check.trial.evaluation import Evaluation
 from ptnt_mm.check.trial.failed_steps import NOT_COMPLETED, StepFailure, at, describe
-from ptnt_mm.check.trial.few_images import shrunk
-from ptnt_mm.check.trial.setup import config_for_trial
-from ptnt_mm.check.trial.training_step import train_once
+from ptnt_mm.check.trial.setup import config_for_trial, shrunk
+from ptnt_mm.check.trial.steps import train_once
 from ptnt_mm.config.build import build_model
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.errors import UserError
@@ -71,7 +69,7 @@ def test_an_unreadable_image_is_skipped_as_in_training(masks: MaskDemo, micro_ar
     config = _micro(masks, micro_arch).config()
     data, _ = read_data(ConfigView(config), ('train',))
     model = build_model(config)
-    Path(data[0].few[0]['img_path']).write_text('no picture')
+    Path(data[0].sample_entries[0]['img_path']).write_text('no picture')
     train_once(ConfigView(config), model, data, gpus=1)
     config.custom_hooks = []
     with pytest.raises(StepFailure):
@@ -167,7 +165,7 @@ def test_evaluation_is_tried_before_testing(demo: Demo):
 
 
 def test_a_bug_in_the_check_does_not_stop_a_test(demo: Demo, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr('ptnt_mm.check.before_testing.read_data', lambda *_: 1 / 0)
+    monkeypatch.setattr('ptnt_mm.check.inspection.read_data', lambda *_: 1 / 0)
     (line,) = check_before_testing(demo.view())
     assert NOT_COMPLETED in line and 'ZeroDivisionError' in line
 

@@ -8,7 +8,7 @@ from torch import nn
 
 from ptnt_mm.config.hosts import import_host
 from ptnt_mm.config.read import apply_options, read_config, require_keys
-from ptnt_mm.config.settings import kind_of
+from ptnt_mm.config.settings import type_name
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.versions import provider
 
@@ -143,7 +143,7 @@ def test_what_a_config_lacks_is_named(tmp_path: Path):
     ],
 )
 def test_type_name_of_settings(settings: dict, name: str):
-    assert kind_of(settings) == name
+    assert type_name(settings) == name
 
 
 def test_a_path_through_a_number_is_refused():

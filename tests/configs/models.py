@@ -7,7 +7,7 @@ from mmengine.config import Config, ConfigDict
 from mmengine.registry import MODELS, init_default_scope
 from torch import nn
 
-from ptnt_mm.config.settings import kind_of
+from ptnt_mm.config.settings import type_name
 from ptnt_mm.config.zoo import _with_bases, config_names, config_path
 
 
@@ -68,8 +68,8 @@ def narrow(config: Config, pyramid: dict) -> Config:
         if 'num_groups' in backbone.get('norm_cfg', {}):
             backbone.norm_cfg.num_groups = pyramid['inner_dims'][0]
         widths = [pyramid['outer_dims'][i] for i in backbone.get('out_indices', range(4))]
-    elif kind_of(backbone) in PLAIN:
-        backbone.arch = PLAIN[kind_of(backbone)]
+    elif type_name(backbone) in PLAIN:
+        backbone.arch = PLAIN[type_name(backbone)]
         widths = 16
     elif backbone.type == 'TimmFeatures':
         widths = [24, 40, 112, 320]

@@ -16,7 +16,7 @@ from torch import nn
 import ptnt_mm
 from ptnt_mm import complexity
 from ptnt_mm.check.misspelt_settings import check_spelling
-from ptnt_mm.check.strides import check_strides
+from ptnt_mm.check.network import check_strides
 from ptnt_mm.config import zoo
 from ptnt_mm.config.build import build_model
 from ptnt_mm.config.start import use_pretrained

@@ -12,8 +12,8 @@ from torch import nn
 
 from ptnt_mm.config import zoo
 from ptnt_mm.config.hosts import HOSTS
-from ptnt_mm.config.settings import kind_of
-from ptnt_mm.engine.safeguards import safeguards
+from ptnt_mm.config.settings import type_name
+from ptnt_mm.engine.runner import safeguards
 from ptnt_mm.models.cpvt import CPVT_ARCHS
 from ptnt_mm.models.pyramid_tnt import ARCHS
 from ptnt_mm.models.tnt import TNT_ARCHS
@@ -83,7 +83,7 @@ def test_weights_that_can_be_fetched_are_named(config: Config):
     """TNT's have a plain address; PyramidTNT's have none."""
     weights = (config.model.backbone.get('init_cfg') or {}).get('checkpoint', '')
     pretrains = config.train_dataloader.dataset.type == 'ImageNet'
-    is_tnt = kind_of(config.model.backbone) == 'TNT' and not pretrains
+    is_tnt = type_name(config.model.backbone) == 'TNT' and not pretrains
     name = dict(small='tnt_s', base='tnt_b').get(config.model.backbone.get('arch'))
     assert (weights == name) == is_tnt
 

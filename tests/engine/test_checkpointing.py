@@ -7,7 +7,7 @@ import torch
 from mmengine.fileio import get_file_backend
 from toy import evaluated, names, quick, toy_config, toy_iterations, train
 
-from ptnt_mm.engine.hooks.checkpointing import WHOLE_FILES, WholeFileBackend
+from ptnt_mm.engine.hooks.checkpointing import WHOLE_FILES, AtomicFileBackend
 from ptnt_mm.engine.run_checkpoints import latest_checkpoint
 from ptnt_mm.utils.errors import UserError
 
@@ -16,13 +16,13 @@ pytestmark = pytest.mark.slow
 
 def test_outdated_checkpoint_is_removed_after_the_new_one_is_written(tmp_path: Path, monkeypatch):
     seen = []
-    write = WholeFileBackend.put
+    write = AtomicFileBackend.put
 
     def put(self, obj, filepath):
         write(self, obj, filepath)
         seen.append(names(tmp_path))
 
-    monkeypatch.setattr(WholeFileBackend, 'put', put)
+    monkeypatch.setattr(AtomicFileBackend, 'put', put)
     train(toy_config(tmp_path, epochs=3))
     assert seen == [
         ['epoch_1.pth'],
@@ -35,14 +35,14 @@ def test_outdated_checkpoint_is_removed_after_the_new_one_is_written(tmp_path: P
 
 def test_former_best_checkpoint_is_kept_until_the_new_one_is_written(tmp_path: Path, monkeypatch):
     bests = []
-    write = WholeFileBackend.put
+    write = AtomicFileBackend.put
 
     def put(self, obj, filepath):
         if 'best' in Path(filepath).name:
             bests.append([name for name in names(tmp_path) if 'best' in name])
         write(self, obj, filepath)
 
-    monkeypatch.setattr(WholeFileBackend, 'put', put)
+    monkeypatch.setattr(AtomicFileBackend, 'put', put)
     train(evaluated(quick(toy_config(tmp_path, 3)), save_best='score', rule='greater'))
     assert bests == [[], ['best_score_epoch_1.pth'], ['best_score_epoch_2.pth']]
     assert names(tmp_path) == ['best_score_epoch_3.pth', 'epoch_3.pth']
@@ -89,8 +89,8 @@ def test_damaged_checkpoints_are_passed_over(tmp_path: Path):
 
 
 def test_the_backend_replaces_files(tmp_path: Path):
-    backend = WholeFileBackend()
+    backend = AtomicFileBackend()
     backend.put(b'one', tmp_path / 'below' / 'note')
     backend.put(b'two', tmp_path / 'below' / 'note')
     assert (tmp_path / 'below' / 'note').read_bytes() == b'two'
-    assert isinstance(get_file_backend(backend_args=dict(backend=WHOLE_FILES)), WholeFileBackend)
+    assert isinstance(get_file_backend(backend_args=dict(backend=WHOLE_FILES)), AtomicFileBackend)

@@ -13,9 +13,9 @@ from PIL import Image
 from torch.utils.data import DataLoader
 from toy import ToyNoise, log_of, toy_config, toy_iterations, train
 
-from ptnt_mm.engine.endless_loader import EndlessLoader
 from ptnt_mm.engine.failures import failures_explained
 from ptnt_mm.engine.hooks.corrupt_images import SkipCorruptImagesHook
+from ptnt_mm.engine.repeat import EndlessLoader
 from ptnt_mm.utils.errors import UserError
 
 

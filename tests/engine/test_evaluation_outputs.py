@@ -11,8 +11,7 @@ from mmengine.config import Config
 from mmengine.registry import VISUALIZERS
 from mmengine.structures import InstanceData
 
-from ptnt_mm.engine.dump_maps import DumpMaps
-from ptnt_mm.engine.evaluation_outputs import add_drawing, add_dump
+from ptnt_mm.engine.evaluation_outputs import DumpMaps, add_drawing, add_dump
 from ptnt_mm.utils.errors import UserError
 
 

@@ -1,4 +1,4 @@
-"""Training modes that a flag enables."""
+"""Modes of training."""
 
 from pathlib import Path
 
@@ -94,7 +94,7 @@ def test_an_unknown_package_is_named():
         (dict(log='wandbb'), "'wandbb'"),
     ],
 )
-def test_invalid_training_modes_are_refused_from_python(tmp_path: Path, mode: dict, words: str):
+def test_invalid_modes_are_refused_from_python(tmp_path: Path, mode: dict, words: str):
     needed = ('model', 'train_dataloader', 'train_cfg', 'optim_wrapper')
     config = Config({name: {} for name in needed})
     with pytest.raises(UserError, match=words):

@@ -7,7 +7,7 @@ import pytest
 import torch
 from toy import ToyModel, same, toy_config, train
 
-from ptnt_mm.engine.hooks.repeatable import _start_worker
+from ptnt_mm.engine.repeat import _start_worker
 from ptnt_mm.engine.run_checkpoints import latest_checkpoint
 
 pytestmark = pytest.mark.slow

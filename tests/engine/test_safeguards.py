@@ -6,7 +6,7 @@ from mmengine.runner import IterBasedTrainLoop
 
 from ptnt_mm.engine import hooks
 from ptnt_mm.engine.hooks.health import HealthHook
-from ptnt_mm.engine.safeguards import safeguards, use_safeguards
+from ptnt_mm.engine.runner import safeguards, with_safeguards
 
 HOOKS = [hook.type for hook in safeguards()]
 
@@ -22,14 +22,14 @@ def test_the_list_has_all_hooks_but_that_of_checkpoints():
 
 def test_a_config_of_another_package_gets_all_of_them():
     config = Config(dict(custom_hooks=[dict(type='NumClassCheckHook')]))
-    use_safeguards(config)
+    config = with_safeguards(config)
     assert names(config) == ['NumClassCheckHook', *HOOKS]
     assert config.default_hooks.checkpoint == dict(type='WholeCheckpointHook', interval=1)
 
 
 def test_what_is_named_keeps_its_settings():
     config = Config(dict(custom_hooks=[dict(type='SkipCorruptImagesHook', limit=3)]))
-    use_safeguards(config)
+    config = with_safeguards(config)
     assert config.custom_hooks[0] == dict(type='SkipCorruptImagesHook', limit=3)
     assert len(names(config)) == len(HOOKS)
 
@@ -42,7 +42,7 @@ def test_classes_and_scopes_are_names_too():
                 default_hooks=dict(checkpoint=dict(type=kind, interval=7)),
             )
         )
-        use_safeguards(config)
+        config = with_safeguards(config)
         assert 'HealthHook' not in names(config)
         assert config.default_hooks.checkpoint == dict(type='WholeCheckpointHook', interval=7)
 
@@ -56,7 +56,7 @@ def test_iterations_are_repeatable_whatever_the_loop_is_called():
         dict(by_epoch=False),
     ):
         config = Config(dict(train_cfg=dict(name, max_iters=9)))
-        use_safeguards(config)
+        config = with_safeguards(config)
         assert config.train_cfg == ours
 
 
@@ -67,11 +67,11 @@ def test_other_loops_stay():
         dict(type='MyIterBasedTrainLoop', max_iters=9),
     ):
         config = Config(dict(train_cfg=loop))
-        use_safeguards(config)
+        config = with_safeguards(config)
         assert config.train_cfg == loop
 
 
 def test_checkpoints_can_be_disabled():
     config = Config(dict(default_hooks=dict(checkpoint=None)))
-    use_safeguards(config)
+    config = with_safeguards(config)
     assert config.default_hooks.checkpoint is None

@@ -12,7 +12,7 @@ from ptnt_mm.config.start import check_start, use_pretrained
 from ptnt_mm.config.stored import changed_settings
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.runner import build_runner
-from ptnt_mm.engine.start import Start, apply_start
+from ptnt_mm.engine.start import Start, choose_start
 from ptnt_mm.utils.errors import UserError
 
 
@@ -130,7 +130,7 @@ def test_a_frozen_stem_without_norms_has_only_stages_to_thaw():
 def test_resuming_forgets_the_pretrained_file_and_stays_frozen_as_begun(tmp_path: Path):
     stored = 'model = dict(backbone=dict(norm_eval=True))'
     config = _config(init_cfg=dict(type='Pretrained', checkpoint='gone.pth'))
-    apply_start(config, tmp_path, resume=_checkpoint(tmp_path, dict(cfg=stored)))
+    config = choose_start(config, tmp_path, resume=_checkpoint(tmp_path, dict(cfg=stored))).config
     assert config.resume and config.load_from and config.model.backbone.init_cfg is None
     assert config.model.backbone.norm_eval
     check_start(ConfigView(config))
@@ -139,7 +139,7 @@ def test_resuming_forgets_the_pretrained_file_and_stays_frozen_as_begun(tmp_path
 @pytest.mark.parametrize('stored', ['', 'model = 3', 'model = dict(backbone=[])', 'no python ('])
 def test_resuming_survives_a_stored_config_of_another_kind(stored: str, tmp_path: Path):
     config = _config()
-    apply_start(config, tmp_path, resume=_checkpoint(tmp_path, dict(cfg=stored)))
+    config = choose_start(config, tmp_path, resume=_checkpoint(tmp_path, dict(cfg=stored))).config
     assert 'norm_eval' not in config.model.backbone
 
 
@@ -156,14 +156,14 @@ def test_resuming_survives_a_stored_config_of_another_kind(stored: str, tmp_path
 )
 def test_resuming_survives_a_stored_config_of_endless_text(stored: str, tmp_path: Path):
     config = _config()
-    start = apply_start(config, tmp_path, resume=_checkpoint(tmp_path, dict(cfg=stored)))
-    assert not start.stored and config.resume
+    start = choose_start(config, tmp_path, resume=_checkpoint(tmp_path, dict(cfg=stored)))
+    assert not start.stored and start.config.resume
 
 
 def test_a_change_cannot_steer_a_terminal(tmp_path: Path):
     config = _config()
     stored = "x = {'\\x1b[2J': 1}"
-    start = apply_start(config, tmp_path, resume=_checkpoint(tmp_path, dict(cfg=stored)))
+    start = choose_start(config, tmp_path, resume=_checkpoint(tmp_path, dict(cfg=stored)))
     lines = list(changed_settings(start.stored, config))
     assert any('[2J, from 1' in line for line in lines) and all(map(str.isprintable, lines))
 
@@ -171,7 +171,7 @@ def test_a_change_cannot_steer_a_terminal(tmp_path: Path):
 @pytest.mark.parametrize('meta', [None, 'text', [1]])
 def test_weights_alone_cannot_be_resumed(meta: object, tmp_path: Path):
     with pytest.raises(UserError):
-        apply_start(_config(), tmp_path, resume=_checkpoint(tmp_path, meta))
+        choose_start(_config(), tmp_path, resume=_checkpoint(tmp_path, meta))
 
 
 def test_resuming_without_a_checkpoint_keeps_the_starting_weights(tmp_path: Path):
@@ -179,7 +179,9 @@ def test_resuming_without_a_checkpoint_keeps_the_starting_weights(tmp_path: Path
     whole = tmp_path / 'whole.pth'
     whole.touch()
     config.load_from = str(whole)
-    assert apply_start(config, tmp_path, resume='auto') == Start(str(whole))
+    start = choose_start(config, tmp_path, resume='auto')
+    config = start.config
+    assert start == Start(config, str(whole))
     assert not config.resume and config.load_from == str(whole)
     assert config.model.backbone.init_cfg.checkpoint == 'backbone.pth'
 
@@ -188,20 +190,22 @@ def test_the_best_checkpoint_has_no_optimizer_to_go_on_with(tmp_path: Path):
     file = tmp_path / 'best_coco_bbox_mAP_epoch_3.pth'
     torch.save(dict(meta=dict(epoch=3), state_dict=dict(a=torch.ones(1))), file)
     with pytest.raises(UserError, match='contains weights only; start from them with `load_from`'):
-        apply_start(_config(), tmp_path, resume=str(file))
+        choose_start(_config(), tmp_path, resume=str(file))
 
 
 def test_a_kept_seed_is_no_change(tmp_path: Path):
     before, now = _config(), _config()
     file = _checkpoint(tmp_path, dict(cfg=before.pretty_text, seed=7))
-    assert not list(changed_settings(apply_start(now, tmp_path, resume=file).stored, now))
+    assert not list(changed_settings(choose_start(now, tmp_path, resume=file).stored, now))
 
 
 def test_the_seed_is_kept_whatever_the_config(tmp_path: Path):
     for randomness in (None, dict(seed=8, deterministic=True)):
         config = _config()
         config.randomness = randomness
-        apply_start(config, tmp_path, resume=_checkpoint(tmp_path, dict(cfg='', seed=7)))
+        config = choose_start(
+            config, tmp_path, resume=_checkpoint(tmp_path, dict(cfg='', seed=7))
+        ).config
         assert config.randomness == dict(randomness or {}, seed=7)
 
 
@@ -211,9 +215,9 @@ def test_another_seed_cannot_be_asked_for(tmp_path: Path, seed: int | None):
     file = _checkpoint(tmp_path, dict(cfg='', seed=7))
     if seed == 8:
         with pytest.raises(UserError, match='`seed=8`: the run .* has seed 7: omit `seed`'):
-            apply_start(config, tmp_path, resume=file, seed=seed)
+            choose_start(config, tmp_path, resume=file, seed=seed)
     else:
-        apply_start(config, tmp_path, resume=file, seed=seed)
+        config = choose_start(config, tmp_path, resume=file, seed=seed).config
         assert config.randomness.seed == 7
 
 
@@ -223,7 +227,7 @@ def test_changed_settings_are_named(tmp_path: Path):
     now = _config(drop_path_rate=0.2)
     now.merge_from_dict({'optim_wrapper.optimizer.lr': 1e-4, 'steps': [8, 10], 'gone': 1})
     file = _checkpoint(tmp_path, dict(cfg=before.pretty_text))
-    stored = apply_start(now, tmp_path, resume=file).stored
+    stored = choose_start(now, tmp_path, resume=file).stored
     assert list(changed_settings(stored, now)) == [
         'gone, from nothing to 1',
         'model.backbone.drop_path_rate, from 0.1 to 0.2',
@@ -237,14 +241,14 @@ def test_weights_of_a_backbone_alone_are_for_pretrained(tmp_path: Path):
     file = tmp_path / 'backbone.pth'
     torch.save({'outer_pos': torch.ones(1), 'stages.0.weight': torch.ones(1)}, file)
     with pytest.raises(UserError, match='backbone.pth: contains weights only.*`pretrained`'):
-        apply_start(_config(), tmp_path, resume=str(file))
+        choose_start(_config(), tmp_path, resume=str(file))
 
 
 def test_a_command_with_pretrained_weights_is_repeated_to_resume(tmp_path: Path):
     began = 'model = dict(backbone=dict(norm_eval=True))'
     checkpoint = _checkpoint(tmp_path, dict(cfg=began))
     config = _config()
-    apply_start(config, tmp_path, pretrained='gone.pth', resume=checkpoint)
+    config = choose_start(config, tmp_path, pretrained='gone.pth', resume=checkpoint).config
     assert config.resume and config.model.backbone.init_cfg is None
     assert config.model.backbone.norm_eval
     # Without a checkpoint, it starts from the beginning.
@@ -252,7 +256,7 @@ def test_a_command_with_pretrained_weights_is_repeated_to_resume(tmp_path: Path)
     weights.touch()
     empty = tmp_path / 'empty'
     config = _config()
-    apply_start(config, empty, pretrained=str(weights), resume='auto')
+    config = choose_start(config, empty, pretrained=str(weights), resume='auto').config
     assert not config.get('resume')
     assert config.model.backbone.init_cfg.checkpoint == str(weights)
 
@@ -261,7 +265,7 @@ def test_a_backbone_without_batch_norm_leaves_no_trace_of_pretrained_weights(tmp
     checkpoint = _checkpoint(tmp_path, dict(cfg="model = dict(backbone=dict(type='TNT'))"))
     config = _config()
     config.model.backbone = dict(type='TNT', arch='small')
-    apply_start(config, tmp_path, pretrained='gone.pth', resume=checkpoint)
+    config = choose_start(config, tmp_path, pretrained='gone.pth', resume=checkpoint).config
     assert config.resume and config.model.backbone.init_cfg is None
 
 
@@ -271,7 +275,7 @@ def test_pretrained_weights_that_would_not_be_used(tmp_path: Path):
     with pytest.raises(
         UserError, match='`pretrained=some.pth`: the whole model starts from .*`load_from`'
     ):
-        apply_start(config, tmp_path, pretrained='some.pth')
+        choose_start(config, tmp_path, pretrained='some.pth')
 
 
 def test_a_resume_reads_its_checkpoint_once(tmp_path: Path):
@@ -279,8 +283,8 @@ def test_a_resume_reads_its_checkpoint_once(tmp_path: Path):
     train(quick(toy_config(tmp_path / 'part', epochs=1)))
     config = quick(toy_config(tmp_path / 'part', epochs=2))
     config.experiment_name = 'reads_once'
-    start = apply_start(config, tmp_path / 'part', resume='auto')
+    start = choose_start(config, tmp_path / 'part', resume='auto')
     assert start.weights == str(tmp_path / 'part' / 'epoch_1.pth')
     Path(start.weights).unlink()
-    weights = build_runner(config, start.checkpoint).train().state_dict()
+    weights = build_runner(start.config, start.checkpoint).train().state_dict()
     assert all(torch.equal(weights[name], whole[name]) for name in whole)

@@ -9,7 +9,7 @@ import pytest
 import torch
 from mmengine.config import Config
 
-from ptnt_mm.engine.hooks.remove_earlier_run import RemoveEarlierRunHook
+from ptnt_mm.engine.hooks.checkpointing import RemoveEarlierRunHook
 from ptnt_mm.engine.run_checkpoints import (
     checkpoint_to_use,
     describe_last_checkpoint,

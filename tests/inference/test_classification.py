@@ -14,7 +14,7 @@ from torch import nn
 
 import ptnt_mm
 from ptnt_mm.engine.evaluation_outputs import add_drawing
-from ptnt_mm.engine.hooks.draw_predictions import DrawPredictionsHook
+from ptnt_mm.engine.hooks.drawing import DrawPredictionsHook
 from ptnt_mm.inference.load import load_predictor
 from ptnt_mm.inference.predictor import Predictor
 

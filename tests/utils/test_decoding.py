@@ -10,7 +10,7 @@ from PIL import Image
 
 from ptnt_mm.check.data_sets import ImageFile
 from ptnt_mm.check.images import open_image
-from ptnt_mm.check.mask_form import open_mask
+from ptnt_mm.check.mask_values import open_mask
 from ptnt_mm.utils.decoding import read_rgb
 from ptnt_mm.utils.errors import UserError
 

@@ -1,17 +1,37 @@
 """The steps that a check tries on an image or two: training, evaluation, test-time augmentation."""
 
+import copy
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
+from mmengine.model import BaseModel
 from torch import nn
 
-from ptnt_mm.check.data_sets import Data
-from ptnt_mm.check.trial.evaluation_step import Evaluation, why_not_evaluated, with_tta_pipeline
-from ptnt_mm.check.trial.monitored import check_monitored
-from ptnt_mm.check.trial.setup import why_not_tried
-from ptnt_mm.check.trial.training_step import check_training_step
+from ptnt_mm.check.data_sets import LoadedDataset
+from ptnt_mm.check.trial.evaluation import (
+    Evaluation,
+    check_monitored,
+    why_not_evaluated,
+    with_tta_pipeline,
+)
+from ptnt_mm.check.trial.failed_steps import StepFailure, at, describe
+from ptnt_mm.check.trial.setup import (
+    WHOLE,
+    collate_of,
+    load_samples,
+    shrunk,
+    sides,
+    spread_over,
+    undisturbed,
+    why_not_tried,
+)
+from ptnt_mm.config.settings import type_name
 from ptnt_mm.config.view import ConfigView
-from ptnt_mm.utils.findings import Finding, Severity, as_warning, note, of_kind
+from ptnt_mm.registry import HOOKS
+from ptnt_mm.utils.findings import Finding, Severity, as_warning, error, note, of_kind, ok
 from ptnt_mm.utils.progress import waiting
 
 
@@ -30,7 +50,7 @@ class TriedSteps:
 
     view: ConfigView
     model: nn.Module | None
-    data: Sequence[Data]
+    data: Sequence[LoadedDataset]
     gpus: int
     thorough: bool
     findings: list[Finding]
@@ -77,3 +97,83 @@ def are_evaluated_alike(view: ConfigView) -> bool:
     keys = ('dataloader', 'evaluator')
     config = view.config
     return all(repr(config.get(f'val_{k}')) == repr(config.get(f'test_{k}')) for k in keys)
+
+
+_WHERE = 'a training step'
+
+
+def check_training_step(
+    view: ConfigView, model: nn.Module, data: Sequence[LoadedDataset], gpus: int
+) -> Iterator[Finding]:
+    """Take a training step on the CPU, without the optimizer."""
+    if not isinstance(model, BaseModel) or type(model).train_step is not BaseModel.train_step:
+        yield note(_WHERE, f'not tried: {type(model).__name__} has a custom train_step')
+        return
+    try:
+        train_once(view, model, data, gpus)
+    except StepFailure as failed:
+        yield error(*describe(failed, view), 'training would stop at its first step')
+        return
+    yield ok(_WHERE, 'the loss of a few images and its gradients can be computed')
+
+
+def train_once(
+    view: ConfigView, model: nn.Module, data: Sequence[LoadedDataset], gpus: int
+) -> None:
+    """Compute the loss of a training batch of one or two images, and its gradients.
+
+    Two if training has two: BatchNorm cannot learn from one value.
+
+    Raises:
+        StepFailure: if the data set, its pipeline or the model fails.
+    """
+    with undisturbed(view.scope):
+        with at('train_dataloader.dataset'):
+            _, samples = load_samples(view, 'train', data, partial(_load, view))
+            batch = view.train.batch_size * gpus
+            # There may be a single image.
+            samples = (samples * 2)[: max(min(batch, 2), 1)]
+        for side in sides(view):
+            try:
+                _loss(view, model, samples, side)
+                return
+            except StepFailure:
+                # Some models accept only the original size.
+                if side == WHOLE:
+                    raise
+
+
+def _load(view: ConfigView, data_set: Any) -> list[dict]:
+    """Load samples as training does, which may skip files that cannot be read."""
+    for settings in view.custom_hooks:
+        if type_name(settings) == 'SkipCorruptImagesHook':
+            HOOKS.build(settings).watch(data_set)
+    return spread_over(data_set)
+
+
+def _loss(view: ConfigView, model: nn.Module, samples: list[dict], side: int) -> None:
+    with at('train_dataloader'):
+        smaller = [shrunk(sample, side, with_truth=True) for sample in samples]
+        # Preprocessors pad annotations in place.
+        batch = collate_of(view, 'train')(copy.deepcopy(smaller))
+    with at('model'), _small_padding(model, side):
+        batch = model.train().data_preprocessor(batch, True)
+        total, _ = model.parse_losses(model._run_forward(batch, mode='loss'))
+        total.backward()
+        model.zero_grad()
+
+
+@contextmanager
+def _small_padding(model: nn.Module, side: int) -> Iterator[None]:
+    """Make preprocessors that pad to a fixed size pad to a smaller one."""
+    preprocessor = model.data_preprocessor
+    augments = getattr(preprocessor, 'batch_augments', None)
+    parts = [preprocessor, *(augments if isinstance(augments, nn.ModuleList) else ())]
+    sizes = [(part, part.size) for part in parts if isinstance(getattr(part, 'size', 0), tuple)]
+    try:
+        for part, size in sizes:
+            part.size = tuple(n if n < side else side + n % 64 for n in size)
+        yield
+    finally:
+        for part, size in sizes:
+            part.size = size

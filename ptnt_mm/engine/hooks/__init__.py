@@ -3,12 +3,11 @@
 from ptnt_mm.engine.hooks.checkpoint_guard import CheckpointGuardHook
 from ptnt_mm.engine.hooks.checkpointing import WholeCheckpointHook
 from ptnt_mm.engine.hooks.corrupt_images import SkipCorruptImagesHook
-from ptnt_mm.engine.hooks.draw_predictions import DrawPredictionsHook
-from ptnt_mm.engine.hooks.draw_validation import DrawValidationHook
+from ptnt_mm.engine.hooks.drawing import DrawPredictionsHook, DrawValidationHook
 from ptnt_mm.engine.hooks.health import HealthHook
-from ptnt_mm.engine.hooks.repeatable import RepeatableHook
 from ptnt_mm.engine.hooks.resume import ResumeHook
 from ptnt_mm.engine.hooks.stop_at_nan import StopAtNaNHook
+from ptnt_mm.engine.repeat import RepeatableHook
 
 __all__ = [
     'CheckpointGuardHook',

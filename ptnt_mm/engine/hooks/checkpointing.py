@@ -1,23 +1,27 @@
 """Atomic checkpoints: a complete one always exists, and never a partial one."""
 
+import re
+import shutil
 from pathlib import Path
 from typing import Any
 
-from mmengine.dist import is_main_process
+from mmengine.dist import is_main_process, master_only
 from mmengine.fileio import LocalBackend, register_backend
-from mmengine.hooks import CheckpointHook
+from mmengine.hooks import CheckpointHook, Hook
+from mmengine.runner import Runner
 
+from ptnt_mm.engine.run_checkpoints import checkpoints_in
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.atomic_files import remove_partials, write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import unknown_name
 
 WHOLE_FILES = 'whole_files'
-"""Name of :class:`WholeFileBackend` for MMEngine's ``backend_args``."""
+"""Name of :class:`AtomicFileBackend` for MMEngine's ``backend_args``."""
 
 
 @register_backend(WHOLE_FILES)
-class WholeFileBackend(LocalBackend):
+class AtomicFileBackend(LocalBackend):
     """Local files that get their final names once all their bytes are on disk."""
 
     def put(self, obj: bytes, filepath: str | Path) -> None:
@@ -43,14 +47,14 @@ class WholeCheckpointHook(CheckpointHook):
     """
 
     def before_train(self, runner: Any) -> None:
-        """Write local files through :class:`WholeFileBackend`, unless another backend is named."""
+        """Write local files through :class:`AtomicFileBackend`, unless another backend is named."""
         is_local = '://' not in str(self.out_dir or runner.work_dir)
         if is_local and self.backend_args is None and self.file_client_args is None:
             self.backend_args = dict(backend=WHOLE_FILES)
         super().before_train(runner)
         if is_local and is_main_process():
             remove_partials(Path(self.out_dir))
-        self.file_backend = _PatientBackend(self.file_backend)
+        self.file_backend = _DeferredRemoval(self.file_backend)
 
     def _save_checkpoint_with_step(self, runner: Any, step: int, meta: dict) -> None:
         super()._save_checkpoint_with_step(runner, step, meta)
@@ -69,7 +73,7 @@ class WholeCheckpointHook(CheckpointHook):
         self.file_backend.remove_all_but({self.last_ckpt, best, *several})
 
 
-class _PatientBackend:
+class _DeferredRemoval:
     """A storage backend that defers the removal of files.
 
     Args:
@@ -93,3 +97,34 @@ class _PatientBackend:
             outdated = self._outdated.pop()
             if outdated not in kept and self._backend.isfile(outdated):
                 self._backend.remove(outdated)
+
+
+_TIMESTAMP = re.compile(r'\d{8}_\d{6}')  # of a folder with logs
+
+
+class RemoveEarlierRunHook(Hook):
+    """Delete an earlier run's checkpoints and logs once everything is built and loaded.
+
+    Args:
+        work_dir: The checkpoints and logs that are in it now are deleted when training begins.
+        weights: The file or address that training starts from, if any.
+
+    Raises:
+        UserError: if the weights would be deleted.
+    """
+
+    def __init__(self, work_dir: Path, weights: str | None):
+        folders = (path for path in work_dir.glob('*') if path.is_dir())
+        logs = [path for path in folders if _TIMESTAMP.fullmatch(path.name)]
+        self._paths = [*checkpoints_in(work_dir), *work_dir.glob('last_checkpoint'), *logs]
+        if weights is not None and Path(weights).resolve() in [p.resolve() for p in self._paths]:
+            raise UserError(
+                f'`overwrite=True` would remove {weights}, which training starts from: move it'
+            )
+
+    @master_only
+    def before_train(self, runner: Runner) -> None:
+        """Delete the files and folders."""
+        for path in self._paths:
+            is_folder = path.is_dir() and not path.is_symlink()
+            shutil.rmtree(path) if is_folder else path.unlink(missing_ok=True)

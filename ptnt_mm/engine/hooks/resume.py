@@ -24,14 +24,14 @@ _BY_METRICS = {
 }
 
 # Optimizers with the same state for every parameter.
-_USUAL = (
+_KNOWN_OPTIMIZERS = (
     *(optim.Adagrad, optim.Adam, optim.AdamW, optim.Adamax, optim.NAdam, optim.RAdam),
     *(optim.Adadelta, optim.ASGD, optim.RMSprop, optim.Rprop, optim.SGD),
 )
 
-_MOST = 10_000_000  # no run has this many iterations
+_MAX_ITERATIONS = 10_000_000  # no run has this many iterations
 
-_START_ANEW = 'or start from only its weights with `load_from`'
+_START_OVER = 'or start from only its weights with `load_from`'
 
 
 @HOOKS.register_module()
@@ -70,7 +70,7 @@ class ResumeHook(Hook):
         except (AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
             raise UserError(
                 f'`resume={runner._load_from}`: its entries are not what MMEngine saves '
-                f'({type(error).__name__}: {error}): use a different checkpoint, {_START_ANEW}'
+                f'({type(error).__name__}: {error}): use a different checkpoint, {_START_OVER}'
             ) from error
 
 
@@ -78,13 +78,13 @@ def _check_counters(runner: Any, checkpoint: dict) -> None:
     """Raise unless MMEngine can continue counting."""
     meta, hub = checkpoint.get('meta', {}), checkpoint.get('message_hub', {})
     counters = [meta.get('epoch'), meta.get('iter')]
-    possible = all(type(count) is int and 0 <= count <= _MOST for count in counters)
+    possible = all(type(count) is int and 0 <= count <= _MAX_ITERATIONS for count in counters)
     seed = 0 if meta.get('seed') is None else meta['seed']
     possible = possible and type(seed) is int and 0 <= seed < 2**32
     if not possible or not {'log_scalars', 'runtime_info', 'resumed_keys'} <= hub.keys():
         raise UserError(
             'its epoch, iteration, seed or message_hub are not what MMEngine saves: use a '
-            f'different checkpoint, {_START_ANEW}'
+            f'different checkpoint, {_START_OVER}'
         )
     info = hub['runtime_info']
     for score in [key for key in info if str(key).startswith('best_score')]:
@@ -118,15 +118,15 @@ def _keep_to_work_dir(runner: Any, checkpoint: dict) -> None:
 def _check_optimizer(optimizer: optim.Optimizer, stored: Any) -> None:
     """Raise unless an optimizer's entry fits the config's parameters and its optimizer."""
     if not isinstance(stored, dict) or not {'state', 'param_groups'} <= stored.keys():
-        raise UserError(f'it contains no optimizer state: use a different one, {_START_ANEW}')
+        raise UserError(f'it contains no optimizer state: use a different one, {_START_OVER}')
     groups, own = stored['param_groups'], optimizer.state_dict()['param_groups']
     if [group['params'] for group in groups] != [group['params'] for group in own]:
         raise UserError(
             f'its optimizer has {_sizes(groups)}, that of this config {_sizes(own)}: the model, '
             'frozen parts (as with `pretrained`) or paramwise_cfg differ. Continue with the '
-            f'settings it was trained with, {_START_ANEW}'
+            f'settings it was trained with, {_START_OVER}'
         )
-    if type(optimizer) not in _USUAL:
+    if type(optimizer) not in _KNOWN_OPTIMIZERS:
         return
     expected = _kept_by(optimizer)
     parameters = [p for group in optimizer.param_groups for p in group['params']]
@@ -135,14 +135,14 @@ def _check_optimizer(optimizer: optim.Optimizer, stored: Any) -> None:
             raise UserError(
                 f'its optimizer state was not written by {type(optimizer).__name__}: it has '
                 f'{first_few(sorted(entry))}, expected {first_few(sorted(expected)) or "nothing"}. '
-                f'Continue with the optimizer it was trained with, {_START_ANEW}'
+                f'Continue with the optimizer it was trained with, {_START_OVER}'
             )
         for name, value in entry.items():
             # Step counters are scalars; all else has the parameter's shape.
             if torch.as_tensor(value).dim() and value.shape != parameters[number].shape:
                 raise UserError(
                     f'its optimizer has {name} of parameter {number} in a different shape: use '
-                    f'a different checkpoint, {_START_ANEW}'
+                    f'a different checkpoint, {_START_OVER}'
                 )
 
 
@@ -177,7 +177,7 @@ def _use_config(runner: Any, checkpoint: dict) -> None:
         raise UserError(
             'settings of its optimizer or schedule differ from the config, and a schedule that '
             'depends on metrics cannot be stepped to where training continues: restore them, '
-            f'{_START_ANEW}'
+            f'{_START_OVER}'
         )
     new, old = _rates(now), _rates(before)
     runner.logger.warning(

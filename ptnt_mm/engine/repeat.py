@@ -1,5 +1,7 @@
-"""An endless stream of batches that can start at any iteration, independent of the workers.
+"""Repeatable random numbers: a resumed run draws the same ones as a run that never stopped.
 
+Every random number comes from the seed and the progress of the run: of an epoch, an iteration or a
+sample. Iteration-based training has an endless stream of batches, which can start at any iteration.
 To start late, the stream skips indices, not images: the 150,000th batch comes within a second, or
 within seconds if a batch sampler looks up every skipped entry. Each index carries its place in the
 stream to the worker that loads it, and augmentation is seeded by that place: neither the number of
@@ -7,15 +9,96 @@ workers nor their history matters.
 """
 
 import inspect
+import random
+import sys
 from collections.abc import Iterable, Iterator
+from contextlib import closing
+from functools import partial
 from itertools import count, islice
+from types import TracebackType
 from typing import Any, NamedTuple
 
+import numpy as np
+import torch
 from mmengine.dist import get_rank
+from mmengine.hooks import Hook
+from mmengine.runner import IterBasedTrainLoop
+from torch import nn
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
-from ptnt_mm.engine.seeding import SAMPLES, seed_cpu
+from ptnt_mm.registry import HOOKS, LOOPS
 from ptnt_mm.utils.errors import UserError
+
+EPOCHS, ITERATIONS, SAMPLES = range(3)
+"""Purposes of random numbers: the data of an epoch, the model in an iteration, one sample.
+
+They are part of the key, so that epoch 3 and iteration 3 draw different numbers.
+"""
+
+
+def seed_all(*numbers: int) -> None:
+    """Seed every generator of this process with a key that identifies these numbers."""
+    torch.manual_seed(seed_cpu(*numbers))
+
+
+def seed_cpu(*numbers: int) -> int:
+    """Seed the CPU generators only; return the seed for those of accelerators."""
+    words = np.random.SeedSequence(numbers).generate_state(4)
+    random.seed(int(words[0]))
+    np.random.seed(words[1])
+    seed = int(words[2]) << 32 | int(words[3])
+    torch.default_generator.manual_seed(seed)
+    return seed
+
+
+@HOOKS.register_module()
+class RepeatableHook(Hook):
+    """Draw all random numbers of an epoch from (seed, epoch) and of an iteration from (seed, iter).
+
+    So resuming a stopped run gives the same results as not stopping it: MMEngine leaves generators
+    in the state after process start, and its workers either persist from epoch to epoch or start
+    each with the same numbers. Here, workers are restarted for every epoch.
+
+    In iteration-based training, :class:`RepeatableIterBasedTrainLoop` seeds the data.
+    """
+
+    # The data loader starts its workers right after `before_train_epoch`.
+    priority = 'LOWEST'
+
+    def before_train(self, runner: Any) -> None:
+        """Seed workers from the epoch's numbers."""
+        loader = runner.train_dataloader
+        loader.worker_init_fn = partial(_start_worker, loader.worker_init_fn)
+
+    def before_train_epoch(self, runner: Any) -> None:
+        """Seed the data of the epoch."""
+        # Ends the workers that `persistent_workers` kept from the epoch before.
+        runner.train_dataloader._iterator = None
+        seed_all(runner.seed, get_rank(), EPOCHS, runner.epoch)
+
+    def before_train_iter(self, runner: Any, batch_idx: int, data_batch: Any = None) -> None:
+        """Seed the random choices of the model: dropped paths, sampled anchors."""
+        seed_all(runner.seed, get_rank(), ITERATIONS, runner.iter)
+
+    def after_train(self, runner: Any) -> None:
+        """End the last workers: at process exit, each would take five seconds."""
+        runner.train_dataloader._iterator = None
+
+
+def _start_worker(mmengines: Any, worker: int) -> None:
+    """Initialise a worker, which torch has already seeded from the main process."""
+    seed = torch.initial_seed()
+    if mmengines is not None:
+        mmengines(worker)
+    seed_all(seed)
+    sys.excepthook = _report
+
+
+def _report(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Print a worker's error, except a connection that Ctrl-C in the main process closed."""
+    if not issubclass(kind, (ConnectionError, EOFError)):
+        sys.__excepthook__(kind, error, trace)
+
 
 # Arguments of a data loader, besides its data set and its batches. Workers live as long as the
 # stream: persistent_workers, which keeps them from one pass to the next, has no effect.
@@ -166,3 +249,46 @@ class EndlessLoader(DataLoader):
     def __iter__(self) -> Iterator[Any]:
         # A generator, so that nothing starts before the first batch is requested.
         yield from super().__iter__()
+
+
+@LOOPS.register_module()
+class RepeatableIterBasedTrainLoop(IterBasedTrainLoop):
+    """MMEngine's loop, but a resumed run continues at once, as if it had never stopped.
+
+    MMEngine's loop loads and augments all images again that were used before the stop, and the
+    random numbers of its workers depend on their number and history. It also starts them before
+    any hook is called. This loop takes the same arguments.
+    """
+
+    def __init__(
+        self,
+        runner: Any,
+        dataloader: DataLoader | dict,
+        max_iters: int,
+        val_begin: int = 1,
+        val_interval: int = 1000,
+        dynamic_intervals: list[tuple[int, int]] | None = None,
+    ):
+        if isinstance(dataloader, dict):
+            differ = runner._randomness_cfg.get('diff_rank_seed', False)
+            dataloader = runner.build_dataloader(dataloader, runner.seed, differ)
+        loader = EndlessLoader(dataloader)
+        super().__init__(runner, loader, max_iters, val_begin, val_interval, dynamic_intervals)
+
+    def run(self) -> nn.Module:
+        """Train from the resumed iteration, or from the first; return the model."""
+        self.runner.call_hook('before_train')
+        # For hooks, the whole run is one epoch.
+        self.runner.call_hook('before_train_epoch')
+        self.dataloader.begin(self.runner.seed, self.iter)
+        with closing(iter(self.dataloader)) as self.dataloader_iterator:
+            while self.iter < self.max_iters and not self.stop_training:
+                self.runner.model.train()
+                self.run_iter(next(self.dataloader_iterator))
+                self._decide_current_val_interval()
+                due = self.iter % self.val_interval == 0 or self.iter == self.max_iters
+                if self.runner.val_loop is not None and self.iter >= self.val_begin and due:
+                    self.runner.val_loop.run()
+        self.runner.call_hook('after_train_epoch')
+        self.runner.call_hook('after_train')
+        return self.runner.model
