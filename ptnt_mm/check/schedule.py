@@ -21,7 +21,7 @@ def check_lengths(view: ConfigView, data: Sequence[LoadedDataset], gpus: int) ->
     images = _images_of_an_epoch(view, data)
     if not isinstance(epochs, int) or not images:
         return
-    batch = _images_and_steps(view)[0] * gpus
+    batch = view.train.batch_size * gpus
     length = -(-images // max(batch, 1))
     for i, schedule in enumerate(view.schedulers):
         end = schedule.get('end')
@@ -40,7 +40,7 @@ def check_lengths(view: ConfigView, data: Sequence[LoadedDataset], gpus: int) ->
 
 def check_batch(view: ConfigView, gpus: int) -> Iterator[Finding]:
     """Report the effective batch: the images that one step of the optimizer learns from."""
-    images, steps = _images_and_steps(view)
+    images, steps = view.train.batch_size, view.accumulated_steps
     parts = ((images, 'image'), (gpus, 'process'), (steps, 'step'))
     batch = ' x '.join(counted(number, noun) for number, noun in parts)
     yield ok('Effective batch', f'{batch} = {images * gpus * steps}')
@@ -56,7 +56,7 @@ def check_learning_rate(view: ConfigView, gpus: int) -> Iterator[Finding]:
     if not is_number(lr) or not lr > 0:
         yield error(where, f'{lr!r} is not a number above 0', 'set optim_wrapper.optimizer.lr')
         return
-    images, steps = _images_and_steps(view)
+    images, steps = view.train.batch_size, view.accumulated_steps
     batch, scale = images * gpus * steps, view.auto_scale_lr
     base = scale.get('base_batch_size')
     # MMEngine scales by the images loaded at once and ignores accumulated steps.
@@ -75,11 +75,6 @@ def check_learning_rate(view: ConfigView, gpus: int) -> Iterator[Finding]:
     if 'Adam' in str(optimizer.get('type')) and lr > _ADAM_LIMIT and (base or batch) < _LARGE:
         what = f'{lr} is high for {optimizer.type}, and the loss may become NaN'
         yield warning(where, what, 'published recipes have 1e-4 to 4e-3')
-
-
-def _images_and_steps(view: ConfigView) -> tuple[int, int]:
-    """Images that a process loads at once, and steps whose gradients are summed up."""
-    return view.train.batch_size, view.accumulated_steps
 
 
 def _images_of_an_epoch(view: ConfigView, data: Sequence[LoadedDataset]) -> int | None:

@@ -1,1 +1,1 @@
-"""From an exception to a sentence, a place and an advice."""
+"""From an exception to a sentence, a place and a piece of advice."""

@@ -2,7 +2,8 @@
 
 Outer attention has a relative position: ``softmax(q k^T / sqrt(d) + Q R K^T) v``, where ``Q R K^T``
 is a resized position table, given as factors. The published form adds it to the logits. The fused
-one never stores all of them (ours): :func:`attend_biased` chooses one of three exact forms.
+one (ours) avoids storing large matrices of them: :func:`attend_biased` chooses one of three exact
+forms.
 
 - :func:`fold` appends the factors to queries and keys, for any device and any fused kernel.
 - :func:`slicewise`, in ``cpu_attention.py``, is for a CPU in full precision: it avoids the products
@@ -34,7 +35,7 @@ class Attention(nn.Module):
 
     Args:
         dim: Channels of a token.
-        num_heads: Heads; ``dim`` divides by it.
+        num_heads: Heads, a divisor of ``dim``.
         attn_drop: Dropout on the attention weights.
         proj_drop: Dropout after the output projection.
         qkv_bias: Whether queries, keys and values have a bias.
@@ -108,7 +109,7 @@ class OuterAttention(Attention):
 
     Args:
         dim: Channels of an outer token.
-        num_heads: Heads; ``dim`` divides by it.
+        num_heads: Heads, a divisor of ``dim``.
         attn_drop: Dropout on the attention weights.
         proj_drop: Dropout after the output projection.
         qkv_bias: Whether queries, keys and values have a bias.

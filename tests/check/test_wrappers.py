@@ -105,7 +105,7 @@ def test_every_nesting_is_built(name: str, wrap: Wrap, made: Path, crops: Path):
     config.train_dataloader.dataset = ConfigDict(wrap(config.train_dataloader.dataset))
     data, _ = read_data(ConfigView(config), ('train',))
     with undisturbed(ConfigView(config).scope):
-        metainfo, samples = load_samples(ConfigView(config), 'train', data, spread_over)
+        metainfo, samples = load_samples(ConfigView(config).train, data, spread_over)
     assert tuple(metainfo['classes']) == data[0].classes
     assert all('data_samples' in sample for sample in samples)
 
@@ -125,7 +125,7 @@ def test_a_few_images_stand_for_all(made: Path, crops: Path):
         return spread_over(data_set)
 
     with undisturbed(ConfigView(config).scope):
-        load_samples(ConfigView(config), 'train', data, choose)
+        load_samples(ConfigView(config).train, data, choose)
     assert lengths == [2 * 2 * len(data[0].sample_entries)]
 
 
@@ -136,7 +136,7 @@ def test_what_the_host_refuses_is_its_own_error(made: Path, crops: Path):
     config.train_dataloader.dataset = ConfigDict(balanced(repeated(part)))
     data, _ = read_data(ConfigView(config), ('train',))
     with undisturbed(ConfigView(config).scope), pytest.raises(AttributeError, match='get_cat_ids'):
-        load_samples(ConfigView(config), 'train', data, spread_over)
+        load_samples(ConfigView(config).train, data, spread_over)
 
 
 def test_both_kinds_of_joined_data_are_loaded(made: Path, crops: Path):
@@ -150,7 +150,7 @@ def test_both_kinds_of_joined_data_are_loaded(made: Path, crops: Path):
     config.train_dataloader.dataset = ConfigDict(joined(*parts))
     data, _ = read_data(ConfigView(config), ('train',))
     with undisturbed(ConfigView(config).scope):
-        _, samples = load_samples(ConfigView(config), 'train', data, spread_over)
+        _, samples = load_samples(ConfigView(config).train, data, spread_over)
     assert [[b for b in 'ab' if sample['inputs'][b] is not None] for sample in samples] == [
         ['a'],
         ['b'],

@@ -20,7 +20,7 @@ from ptnt_mm.check.data_sets import LoadedDataset, evenly_spread
 from ptnt_mm.check.trial.failed_steps import StepFailure, at, describe
 from ptnt_mm.check.trial.setup import collate_of, load_samples, shrunk, sides, undisturbed
 from ptnt_mm.config.settings import dicts_within, type_name
-from ptnt_mm.config.view import ConfigView, local_path
+from ptnt_mm.config.view import ConfigView, Split, local_path
 from ptnt_mm.explain.frames import failing_line, failing_part
 from ptnt_mm.explain.registered import arguments_of, classes_named
 from ptnt_mm.utils.findings import Finding, error, note, ok, warning
@@ -51,6 +51,10 @@ class Evaluation:
     with_tta: bool = False
     metrics: dict[str, Any] | None = None
 
+    @property
+    def _split(self) -> Split:
+        return self.view.split(self.split)
+
     def check(self) -> Iterator[Finding]:
         """Evaluate; an error contains the wrong setting."""
         failed = None
@@ -64,7 +68,7 @@ class Evaluation:
             advice = 'the first evaluation would stop'
             yield from lacking or [error(*describe(failed, self.view), advice)]
             return
-        if names := left_out(self.view, self.split):
+        if names := left_out(self._split):
             yield note(self.split, f'{", ".join(names)} was not tried')
             self.metrics = None
         what = 'evaluated with test-time augmentation' if self.with_tta else 'evaluated'
@@ -82,24 +86,24 @@ class Evaluation:
 
     def _evaluate(self, side: int) -> dict[str, Any]:
         """The metrics of an image by name; raises a StepFailure that names a part of the config."""
-        view, split = self.view, self.split
-        collate = collate_of(view, split)
-        with at(f'{split}_dataloader.dataset'):
-            metainfo, samples = load_samples(view, split, self.data, self._chosen)
-        with at(f'{split}_dataloader'):
+        split, name = self._split, self.split
+        collate = collate_of(split)
+        with at(f'{name}_dataloader.dataset'):
+            metainfo, samples = load_samples(split, self.data, self._chosen)
+        with at(f'{name}_dataloader'):
             batch = collate(samples)
             if len(set(map(_size, samples))) == 1:
                 batch = collate([shrunk(sample, side) for sample in samples])
         with at('tta_model' if self.with_tta else 'model'), torch.no_grad():
             model = self.model.eval()
             if self.with_tta:
-                model = MODELS.build(dict(view.config.tta_model, module=model)).eval()
+                model = MODELS.build(dict(self.view.config.tta_model, module=model)).eval()
             predicted = model.test_step(batch)
-        with at(f'{split}_evaluator'):
-            return measure_one_image(view, split, metainfo, self.data, batch, predicted)
+        with at(f'{name}_evaluator'):
+            return measure_one_image(split, metainfo, self.data, batch, predicted)
 
     def _chosen(self, data_set: Any) -> list[dict]:
-        if self.with_tta or self.view.split(self.split).batch_size == 1:
+        if self.with_tta or self._split.batch_size == 1:
             return [data_set[0]]
         # A data set that was not read before, such as CIFAR10, has all of its images here.
         first, *others = (data_set[i] for i in evenly_spread(range(len(data_set))))
@@ -112,7 +116,7 @@ class Evaluation:
             return
         packed = {
             path: tuple(step.get('meta_keys') or _default_keys(step, self.view.scope))
-            for path, step in _packing(self.view, self.split).items()
+            for path, step in _packing(self._split).items()
         }
         cause = failed.__cause__
         text, user = f'{cause} {failing_line(cause)}', failing_part(cause) or failed.where
@@ -147,10 +151,9 @@ def _size(sample: dict) -> tuple[int, ...]:
     return tuple(image.shape) if isinstance(image, Tensor) else ()
 
 
-def _packing(view: ConfigView, split: str) -> dict[str, ConfigDict]:
+def _packing(split: Split) -> dict[str, ConfigDict]:
     """The steps of a split's pipelines that choose meta keys, by their paths."""
-    where = f'{split}_dataloader.dataset'
-    inside = dicts_within(view.split(split).dataset, where)
+    inside = dicts_within(split.dataset, f'{split.name}_dataloader.dataset')
     return {path: step for path, step in inside if type_name(step).startswith('Pack')}
 
 
@@ -173,20 +176,15 @@ _NOT_TRIED = (
 _FILES = ('outfile_prefix', 'output_dir', 'out_dir', 'out_file_path')
 
 
-def left_out(view: ConfigView, split: str) -> list[str]:
+def left_out(split: Split) -> list[str]:
     """The kinds of evaluators that are not tried."""
-    if (separate := view.split(split).separate_evaluator) is not None:
+    if (separate := split.separate_evaluator) is not None:
         return [type_name(separate)]
-    return [
-        type_name(evaluator)
-        for evaluator in view.split(split).evaluators
-        if not _is_tried(evaluator)
-    ]
+    return [type_name(evaluator) for evaluator in split.evaluators if not _is_tried(evaluator)]
 
 
 def measure_one_image(
-    view: ConfigView,
-    split: str,
+    split: Split,
     metainfo: dict,
     data: Sequence[LoadedDataset],
     batch: Any,
@@ -195,8 +193,7 @@ def measure_one_image(
     """Run the evaluators on predictions, and return the metrics by name; no file is left.
 
     Args:
-        view: The config, whose evaluators are built.
-        split: 'val' or 'test'.
+        split: Its evaluators are built.
         metainfo: The metainfo of the data set.
         data: The data sets that were already read.
         batch: The samples, collated.
@@ -204,11 +201,11 @@ def measure_one_image(
             some metrics stop early otherwise.
     """
     found: dict[str, Any] = {}
-    if view.split(split).separate_evaluator is not None:
+    if split.separate_evaluator is not None:
         return found
     samples = [_with_an_object(sample).to_dict() for sample in predicted]
-    for settings in filter(_is_tried, view.split(split).evaluators):
-        metric = _build(settings, split, data, {sample.get('img_id') for sample in samples})
+    for settings in filter(_is_tried, split.evaluators):
+        metric = _build(settings, split.name, data, {sample.get('img_id') for sample in samples})
         metric.dataset_meta = metainfo
         metric.process(batch, copy.deepcopy(samples))
         prefix = f'{metric.prefix}/' if metric.prefix else ''

@@ -21,7 +21,7 @@ from torch.nn.functional import interpolate
 from ptnt_mm.check.data_sets import LoadedDataset, identity
 from ptnt_mm.config.hosts import HOSTS
 from ptnt_mm.config.settings import dicts_within, type_name
-from ptnt_mm.config.view import ConfigView
+from ptnt_mm.config.view import ConfigView, Split
 from ptnt_mm.utils.numbers import is_number
 from ptnt_mm.utils.quiet_logs import logging_disabled
 
@@ -129,7 +129,7 @@ Samples = tuple[Mapping, list[dict]]
 
 
 def load_samples(
-    view: ConfigView, split: str, data: Sequence[LoadedDataset], choose: Callable[[Any], list[dict]]
+    split: Split, data: Sequence[LoadedDataset], choose: Callable[[Any], list[dict]]
 ) -> Samples:
     """Load a few samples of a split.
 
@@ -138,22 +138,21 @@ def load_samples(
     number: if it fails, the whole data set is built.
 
     Args:
-        view: A config whose host library is imported.
-        split: 'train', 'val' or 'test'.
+        split: Of a config whose host library is imported.
         data: The data sets that were already read. If one was not, the whole data set is built.
         choose: Loads the samples from a data set.
 
     Returns:
         The metainfo of the data set, and its samples. Exceptions of the whole data set propagate.
     """
-    settings = view.split(split).dataset
-    inner = [dataset.settings for dataset in view.split(split).data_sets]
+    settings = split.dataset
+    inner = [dataset.settings for dataset in split.data_sets]
     read = {
         identity(dataset.settings, dataset.trains): dataset
         for dataset in data
         if dataset.sample_entries
     }
-    few = {id(part): read.get(identity(part, split == 'train')) for part in inner}
+    few = {id(part): read.get(identity(part, split.name == 'train')) for part in inner}
     if all(few.values()):
         try:
             return _chosen(_with_samples(settings, few), choose)
@@ -168,9 +167,9 @@ def spread_over(data_set: Any) -> list[dict]:
     return [data_set[i] for i in sorted({0, len(data_set) - 1})]
 
 
-def collate_of(view: ConfigView, split: str) -> Callable[[list], Any]:
+def collate_of(split: Split) -> Callable[[list], Any]:
     """The function with which a data loader collates a batch of samples."""
-    settings = dict(view.split(split).loader.get('collate_fn') or dict(type='pseudo_collate'))
+    settings = dict(split.loader.get('collate_fn') or dict(type='pseudo_collate'))
     kind = settings.pop('type')
     function = FUNCTIONS.get(kind) if isinstance(kind, str) else kind
     return lambda samples: function(samples, **settings)

@@ -1,7 +1,7 @@
 """The steps that a check tries on an image or two: training, evaluation, test-time augmentation."""
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -29,7 +29,7 @@ from ptnt_mm.check.trial.setup import (
     why_not_tried,
 )
 from ptnt_mm.config.settings import type_name
-from ptnt_mm.config.view import ConfigView
+from ptnt_mm.config.view import ConfigView, Split
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.findings import Finding, Severity, as_warning, error, note, of_kind, ok
 from ptnt_mm.utils.progress import waiting
@@ -129,13 +129,13 @@ def train_once(
     """
     with undisturbed(view.scope):
         with at('train_dataloader.dataset'):
-            _, samples = load_samples(view, 'train', data, partial(_load, view))
+            _, samples = load_samples(view.train, data, partial(_load, view.custom_hooks))
             batch = view.train.batch_size * gpus
             # There may be a single image.
             samples = (samples * 2)[: max(min(batch, 2), 1)]
         for side in sides(view):
             try:
-                _loss(view, model, samples, side)
+                _loss(view.train, model, samples, side)
                 return
             except StepFailure:
                 # Some models accept only the original size.
@@ -143,19 +143,19 @@ def train_once(
                     raise
 
 
-def _load(view: ConfigView, data_set: Any) -> list[dict]:
+def _load(hooks: Sequence[Mapping], data_set: Any) -> list[dict]:
     """Load samples as training does, which may skip files that cannot be read."""
-    for settings in view.custom_hooks:
+    for settings in hooks:
         if type_name(settings) == 'SkipCorruptImagesHook':
             HOOKS.build(settings).watch(data_set)
     return spread_over(data_set)
 
 
-def _loss(view: ConfigView, model: nn.Module, samples: list[dict], side: int) -> None:
+def _loss(split: Split, model: nn.Module, samples: list[dict], side: int) -> None:
     with at('train_dataloader'):
         smaller = [shrunk(sample, side, with_truth=True) for sample in samples]
         # Preprocessors pad annotations in place.
-        batch = collate_of(view, 'train')(copy.deepcopy(smaller))
+        batch = collate_of(split)(copy.deepcopy(smaller))
     with at('model'), _small_padding(model, side):
         batch = model.train().data_preprocessor(batch, True)
         total, _ = model.parse_losses(model._run_forward(batch, mode='loss'))
