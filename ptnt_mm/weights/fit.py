@@ -360,6 +360,8 @@ def split_prefix(
             if key.removeprefix(wrappers).split('.')[0] in roots:
                 matches[wrappers] += 1
         prefix = max(matches, key=matches.get)
+        if not matches[prefix] and all(key.startswith(_MODULE) for key in weights):
+            prefix = _MODULE  # around the names of another source
     taken = {key.removeprefix(prefix): w for key, w in weights.items() if key.startswith(prefix)}
     return taken, [key for key in weights if not key.startswith(prefix)]
 

@@ -17,7 +17,14 @@ from ptnt_mm.models.positions import (
     resize_grid,
 )
 from ptnt_mm.weights import names
-from ptnt_mm.weights.fit import BackboneOfWhole, HostsBackbone, Trunk, Whole, fit
+from ptnt_mm.weights.fit import (
+    BackboneOfWhole,
+    HostsBackbone,
+    Trunk,
+    Whole,
+    fit,
+    split_prefix,
+)
 from ptnt_mm.weights.reader.refusal import CheckpointError
 
 CPVT_ARCH = dict(depth=1, dim=24, heads=2)
@@ -406,3 +413,9 @@ def test_a_missing_table_has_no_size_to_advise():
     with pytest.raises(CheckpointError, match=r'backbone\.outer_pos') as error:
         fit(weights, detector(), Whole())
     assert 'None' not in str(error.value)
+
+
+def test_the_wrapper_of_names_of_another_source_is_removed():
+    weights = {'module._conv_stem.weight': torch.ones(1), 'module._fc.bias': torch.ones(1)}
+    found, others = split_prefix(weights)
+    assert set(found) == {'_conv_stem.weight', '_fc.bias'} and not others
