@@ -17,6 +17,7 @@ from repository import ROOT
 
 import ptnt_mm
 from ptnt_mm.cli.main import run
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.deploy import Deployed
 from ptnt_mm.deploy.export_info import read_export_info
 from ptnt_mm.deploy.pixels import prepared
@@ -220,7 +221,7 @@ def test_metrics_are_printed_before_and_after_quantising(
 
 def test_features_are_not_evaluated(folder: Path, config: Config, monkeypatch):
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(exporting, 'check_data_files', lambda config, splits: None)
+    monkeypatch.setattr(ConfigView, 'require_files', lambda view, splits: None)
     config = Config(config.to_dict())
     config.model.test_cfg.rcnn.nms.type = 'soft_nms'
     with pytest.raises(UserError, match='`evaluate=True` needs boxes or a map'):
