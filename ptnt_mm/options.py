@@ -6,9 +6,7 @@ arguments in the docstrings of `ptnt_mm.api`, and ``docs/options.md``. A new opt
 arguments between backquotes, as errors do; the help shows their flags.
 """
 
-import inspect
 import re
-import textwrap
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -203,7 +201,7 @@ ptnt export retinanet_ptnt_s_1x epoch_12.pth --out model.onnx
         *_config('model.test_cfg.score_thr=0.3'),
         _CHECKPOINT,
         Switch('dynamic', 'images of any size and number: the default', instead_of='size'),
-        Switch('int8', 'quantise to 8 bits'),
+        Switch('int8', 'quantise to 8 bits; needs `calibrate`'),
     ),
     keywords=(
         Option('out', 'the file to write: .onnx, .xml (OpenVINO) or .pt2', Path, required=True),
@@ -441,6 +439,7 @@ COMMANDS = {
 
 _NAMED = re.compile(r'`(?:([a-z_0-9]+)(?:=([^`\n]*))?|(\w+(?:\.\w+)+=[^`\n]*))`')
 _FLAGS = {option.name: option for command in COMMANDS.values() for option in command.keywords}
+_FLAGS['options'] = _config()[1]  # an argument of read_config
 
 
 def as_flags(text: str) -> str:
@@ -474,6 +473,7 @@ def documented(command: str) -> Callable[[_Function], _Function]:
 
     Their sentences are those of the command's options.
     """
+    import inspect  # help need not wait for it
 
     def decorate(function: _Function) -> _Function:
         before, title, after = inspect.cleandoc(function.__doc__ or '').partition('Args:\n')
@@ -486,6 +486,8 @@ def documented(command: str) -> Callable[[_Function], _Function]:
 
 
 def _described(options: tuple[Option, ...]) -> Iterator[str]:
+    import textwrap
+
     for option in options:
         text = f'{option.name}: {option.sentence}.'.replace('`', '``')
         yield from textwrap.wrap(text, 92, subsequent_indent='    ')

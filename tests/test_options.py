@@ -73,6 +73,7 @@ def test_the_page_of_options_is_up_to_date():
         ('`size=(3, 4)`', '--size 3 4'),
         ('`resume=auto`, `resume=a.pth`', '--resume, --resume a.pth'),
         ('`draw=False`, `thorough=False`', '--no-draw, --quick'),
+        ('`options` a.b: no', '--cfg-options a.b: no'),
         ('`model.backbone.with_cp=True`', '--cfg-options model.backbone.with_cp=True'),
         ('run `ptnt weights`, `A`, `a` and `a.py`', 'run `ptnt weights`, `A`, `a` and `a.py`'),
     ],

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import NoReturn
 
 from ptnt_mm.options import COMMANDS
@@ -44,11 +45,16 @@ def main() -> int:
 def run(name: str, words: Sequence[str] | None = None) -> int:
     """Run a command on words, by default those of this process; return its exit status."""
     try:
-        from ptnt_mm.cli import commands
         from ptnt_mm.cli.start import parser_of
     except ImportError as error:  # where only exported files run, not even rich is installed
         sys.exit(f'error: {error}. Install what this command needs: pip install ptnt_mm')
-    return parser_of(name).run(getattr(commands, name.replace('-', '_')), words)
+    return parser_of(name).run(partial(_run, name), words)
+
+
+def _run(name: str, args: argparse.Namespace) -> int | None:
+    from ptnt_mm.cli import commands  # once the command line is known to be right
+
+    return getattr(commands, name.replace('-', '_'))(args)
 
 
 def leave(status: int) -> NoReturn:

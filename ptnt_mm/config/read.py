@@ -63,7 +63,7 @@ def parse_options(words: Sequence[str]) -> dict:
         DictAction(['--cfg-options'], 'options')(None, namespace, words)
     except (AssertionError, IndexError, ValueError) as error:
         raise UserError(
-            f'the settings {" ".join(words)}: expected KEY=VALUE ..., with a number, a word, or a '
+            f'`options` {" ".join(words)}: expected KEY=VALUE ..., with a number, a word, or a '
             f"quoted list such as '[1,2]' ({error})"
         ) from error
     return namespace.options
@@ -82,15 +82,15 @@ def apply_options(config: Config, options: dict) -> None:
             continue
         if first in config:
             raise UserError(
-                f'the setting {key}: {first} was used while the file was read, and changing it '
+                f'`options` {key}: {first} was used while the file was read, and changing it '
                 'now would have no effect: set the keys it was used for, such as '
                 'train_cfg.max_epochs or train_dataloader.dataset.data_root'
             )
-        raise UserError(f'the setting {key}: {unknown_name("key", first, sorted(READ_KEYS))}')
+        raise UserError(f'`options` {key}: {unknown_name("key", first, sorted(READ_KEYS))}')
     try:
         config.merge_from_dict(options)
     except (AssertionError, AttributeError, KeyError, TypeError) as error:
-        raise UserError(f'the settings {" ".join(options)}: {error}') from error
+        raise UserError(f'`options` {" ".join(options)}: {error}') from error
 
 
 def require_keys(config: Config, keys: Iterable[str]) -> None:

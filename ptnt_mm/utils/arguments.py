@@ -1,12 +1,13 @@
-"""Arguments of command lines as data, for argparse and for docstrings. Only Python is needed."""
+"""Arguments of command lines as data, for argparse and for docstrings. Only Python is needed.
+
+Named tuples instead of dataclasses, whose import alone takes as long as the help of ``ptnt``.
+"""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True)
-class Argument:
+class Argument(NamedTuple):
     """A word of a command line that needs no flag.
 
     Attributes:
@@ -18,6 +19,9 @@ class Argument:
         choices: The values that there are; empty for any.
         nargs: How many words there are, as argparse expects it; None for one.
         instead_of: The argument of the same command that it excludes.
+        flags: Of an option, if they are not made from the name.
+        alone: The value of an option's flag without a value; None if it needs one.
+        required: Whether an option must be given.
     """
 
     name: str
@@ -28,6 +32,9 @@ class Argument:
     choices: tuple[str, ...] = ()
     nargs: int | str | None = None
     instead_of: str = ''
+    flags: tuple[str, ...] = ()
+    alone: str | None = None
+    required: bool = False
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -48,19 +55,8 @@ class Argument:
         return self.about[:1].upper() + self.about[1:] + (f': {choices}' if choices else '')
 
 
-@dataclass(frozen=True)
 class Option(Argument):
-    """A flag with a value.
-
-    Attributes:
-        flags: The flags, if they are not made from the name.
-        alone: The value of a flag without a value; None if it needs one.
-        required: Whether it must be given.
-    """
-
-    flags: tuple[str, ...] = ()
-    alone: str | None = None
-    required: bool = False
+    """A flag with a value."""
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -85,7 +81,6 @@ class Option(Argument):
         return self.words[-1] if value in (None, self.alone) else f'{self.words[-1]} {value}'
 
 
-@dataclass(frozen=True)
 class Repeatable(Option):
     """A flag that takes several values, and may be repeated."""
 
@@ -95,11 +90,21 @@ class Repeatable(Option):
         return super().settings | dict(nargs='+', action='extend', default=[])
 
 
-@dataclass(frozen=True)
 class Switch(Option):
     """A flag without a value, which inverts the default; its sentence says what that does."""
 
-    default: bool = False
+    def __new__(
+        cls,
+        name: str,
+        about: str,
+        default: bool = False,
+        flags: tuple[str, ...] = (),
+        instead_of: str = '',
+    ):
+        """Describe a flag; it needs nothing else."""
+        return super().__new__(
+            cls, name, about, default=default, flags=flags, instead_of=instead_of
+        )
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -116,8 +121,7 @@ class Switch(Option):
         return self.words[-1]
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(NamedTuple):
     """A command of ``ptnt``, or a part of one.
 
     Attributes:

@@ -163,9 +163,12 @@ def fit(content: Mapping, model: nn.Module, scope: 'Scope', source: str = 'the c
         found, wanted = (
             looks_like(split_prefix(weights)[0]) for weights in (fitted.stored.weights, own)
         )
+        looks = f'The file looks like {found}; the model is {wanted}'
+        if found == wanted:
+            looks = f'Both look like {found}'
         raise CheckpointError(
             f'{source} does not fit the model {type(model).__name__}: it {" and ".join(problems)}. '
-            f'The file looks like {found}; the model is {wanted}. {scope.advice(fitted, own)}'
+            f'{looks}. {scope.advice(fitted, own)}'
         )
     check_finite(fitted.ready, source)
     return fitted
@@ -255,7 +258,7 @@ class Whole(Scope):
     """A whole model, from a file with each of its weights in the model's shape."""
 
     def find(self, content: Mapping, model: nn.Module, source: str) -> Stored:
-        """In the entry that MMEngine reads, or a published classifier for one of mmpretrain's."""
+        """From the entry that MMEngine reads; published classifiers get mmpretrain's names."""
         own = model.state_dict()
         if 'head.fc.weight' in own:
             weights, entry = find_state_dict(content, source)
@@ -277,23 +280,21 @@ class Whole(Scope):
         if not report.loaded and not report.mismatched:
             if found.kind and not any(key.startswith('backbone.') for key in weights):
                 return (
-                    'It contains only a backbone: pass it to ptnt train as `pretrained`, or set '
-                    "model.backbone.init_cfg=dict(type='Pretrained', checkpoint=...)"
+                    'The file contains only a backbone: pass it to ptnt train as `pretrained`, or '
+                    "set model.backbone.init_cfg=dict(type='Pretrained', checkpoint=...)"
                 )
             return 'Use a checkpoint of this model'
         if found[:2] != wanted[:2]:
             return 'Use a checkpoint of this model, or set model.backbone'
         if found.size and found.size != wanted.size:
             return (
-                f'Its position tables belong to images of {found.size} pixels, the model to '
+                f'The position tables belong to images of {found.size} pixels, the model to '
                 f'{wanted.size}: set model.backbone.pretrain_img_size={found.size}'
             )
         wrong = [*report.missing, *report.mismatched]
         if report.mismatched and not any(key.startswith(('backbone.', 'neck.')) for key in wrong):
-            return (
-                'Its heads probably predict a different number of classes: set num_classes to match'
-            )
-        return 'It was trained with a different config: use that config, or a different checkpoint'
+            return 'The heads probably have a different number of classes: set num_classes to match'
+        return 'It belongs to a different config: use that config, or a different checkpoint'
 
 
 class BackboneOfWhole(Whole):
@@ -324,7 +325,7 @@ def find_state_dict(
     if weights := only_tensors(content):
         return weights, 'the file itself'
     raise CheckpointError(
-        f'{source}: contains no weights: expected one of {", ".join(entries)}, or tensors by '
+        f'{source}: contains no weights: expected {", ".join(entries)}, or tensors by '
         f'name, but found {first_few(map(str, content)) or "nothing"}'
     )
 

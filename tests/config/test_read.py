@@ -147,5 +147,5 @@ def test_type_name_of_settings(settings: dict, name: str):
 
 
 def test_a_path_through_a_number_is_refused():
-    with pytest.raises(UserError, match='model.a.b'):
+    with pytest.raises(UserError, match='`options` model.a.b'):
         apply_options(Config(dict(model=dict(a=1))), {'model.a.b': 2})

@@ -303,8 +303,8 @@ def test_text_from_files_is_only_text(browser, tmp_path: Path, monkeypatch):
     monkeypatch.setattr(made_runs.annotations, '__defaults__', truths)
     found = made_runs.FOUND, made_runs.CLASSES
     monkeypatch.setattr(made_runs.results, '__defaults__', found)
-    run = make_detector(tmp_path, 'run')
-    work_dir = run.rename(tmp_path / '<img src=x onerror=alert(3)>')
+    made = make_detector(tmp_path, 'run')
+    work_dir = made.rename(tmp_path / '<img src=x onerror=alert(3)>')
     assert run('report', [str(work_dir), '--out', str(tmp_path / 'page.html')]) == 0
     with quiet_page(browser, tmp_path / 'page.html') as page:
         wait_for_charts(page)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from repository import contents
+from repository import ROOT, contents
 
 from ptnt_mm.models import PyramidTNT
 from ptnt_mm.weights.reader.read import read_checkpoint
@@ -211,8 +211,8 @@ def test_mmdets_own_tools_run_our_configs(workplace: Workplace, training: Traini
 
 
 def test_coco_that_is_not_there_is_said_before_mmdet_is_imported(workplace: Workplace):
-    config = CONFIG.with_name('retinanet_ptnt_s_1x.py')
-    tools = CONFIG.parents[1] / 'tools'
+    config = ROOT / 'configs' / 'retinanet_ptnt_s_1x.py'
+    tools = ROOT / 'tools'
     code = f"""
 import runpy, sys
 sys.argv, sys.path[0] = ['train.py', {str(config)!r}], {str(tools)!r}

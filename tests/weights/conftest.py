@@ -7,6 +7,14 @@ from pathlib import Path
 
 import pytest
 import torch
+from mmengine.registry import DefaultScope
+
+
+@pytest.fixture(autouse=True)
+def _no_host() -> Iterator[None]:
+    """Names are those of MMEngine, whatever earlier tests loaded: mmpretrain has a TNT too."""
+    with DefaultScope.overwrite_default_scope('mmengine'):
+        yield
 
 
 @pytest.fixture

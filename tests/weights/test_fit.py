@@ -385,7 +385,7 @@ MISFITS = [
             lambda b=backbone: detector(b()),
             BackboneOfWhole(),
             lambda w, b=backbone: b().state_dict(),
-            ['--pretrained', 'model.backbone.init_cfg'],
+            ['pretrained', 'model.backbone.init_cfg'],
         )
         for backbone in (pyramid, lambda: TNT(TNT_ARCH))
     ),

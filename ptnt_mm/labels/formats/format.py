@@ -33,7 +33,6 @@ MISSING = 'images that were not found'
 DAMAGED = 'images that cannot be opened'
 UNREADABLE = 'label files that cannot be read'
 EMPTY = 'it is empty'
-UNKNOWN_CLASS = 'objects of an unknown class'
 NO_NUMBERS = 'objects without usable coordinates'
 NO_AREA = 'shapes that are neither boxes nor areas'
 

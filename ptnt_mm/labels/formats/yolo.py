@@ -17,7 +17,6 @@ from ptnt_mm.labels.coco import shifted_ids
 from ptnt_mm.labels.formats.format import (
     MISSING,
     NO_NUMBERS,
-    UNKNOWN_CLASS,
     UNREADABLE,
     Collector,
     Format,
@@ -388,7 +387,9 @@ def _objects(
             known = (
                 f'the classes are {first_few(names.values())}' if names else 'it is not an index'
             )
-            labels.report(file, UNKNOWN_CLASS, f'line {place}: {words[0]}; {known}', label)
+            labels.report(
+                file, 'objects of an unknown class', f'line {place}: {words[0]}; {known}', label
+            )
             continue
         # Labels written by a detector have a score after each box.
         coordinates = values[1:5] if keypoints or len(values) == 6 else values[1:]
