@@ -1,4 +1,4 @@
-"""Missing data sets are reported before anything slow happens."""
+"""The forms that settings may have, and missing data sets, before anything slow happens."""
 
 from pathlib import Path
 
@@ -88,3 +88,36 @@ def test_the_page_of_each_public_data_set(name: str, page: str, tmp_path: Path, 
     assert {how_to_get(path).split()[0] for path in ConfigView(config).val.files} == {
         f'docs/{page}'
     }
+
+
+KEYS = ('model', 'optim_wrapper', 'param_scheduler', 'custom_hooks', 'default_hooks', 'train_cfg')
+
+
+@pytest.mark.parametrize('settings', [dict(), dict.fromkeys((*KEYS, 'val_evaluator', 'load_from'))])
+def test_settings_that_are_missing_or_none_are_empty(settings: dict):
+    view = ConfigView(Config(settings))
+    assert view.scope == 'mmengine' and view.host is None and view.length.end == float('inf')
+    assert not (view.backbone or view.preprocessor or view.optimizer or view.default_hook('logger'))
+    assert view.schedulers == view.custom_hooks == view.val.evaluators == view.val.files == []
+    assert view.starting_weights is None and not view.is_of_family and not view.val.is_evaluated
+
+
+def test_settings_in_one_of_several_forms():
+    one = dict(type='A', by_epoch=False)
+    several = dict(type='MultiDatasetsEvaluator', metrics=[one], dataset_prefixes=['x'])
+    view = ConfigView(
+        Config(
+            dict(
+                data_preprocessor=dict(mean=[1]),  # as in mmpretrain
+                model=dict(backbone=dict(init_cfg=[dict(type='Pretrained', checkpoint='w.pth')])),
+                param_scheduler=one,
+                train_cfg=dict(by_epoch=True, max_epochs=3),
+                val_evaluator=one,
+                test_evaluator=several,
+            )
+        )
+    )
+    assert view.preprocessor == dict(mean=[1]) and view.starting_weights == 'w.pth'
+    assert view.schedulers == view.val.evaluators == view.test.evaluators == [one]
+    assert view.val.separate_evaluator is None and view.test.separate_evaluator == several
+    assert view.length.text == '3 epochs'
