@@ -130,6 +130,8 @@ _PUBLIC_DATA = {
 # How causes are recognised.
 
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EIO, errno.ESTALE, errno.ENOTCONN)
+"""Errors for files that have disappeared, and storage that does not respond."""
+
 _ERRNO = re.compile(r'\[Errno (\d+)\] ([^:\n]+?)(?:: \'(.+)\')?\s*$')
 
 
