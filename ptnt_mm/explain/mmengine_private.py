@@ -1,8 +1,7 @@
 """The private names of MMEngine, the hosts and torch that this package uses: read it to upgrade.
 
-They were verified with the versions in `ptnt_mm.utils.versions`, both of the original libraries and
-of their forks; a test looks each of them up in the installed ones, and finds those that are used
-but not listed. Names that only stand in checkpoint files are in `ptnt_mm.weights.reader.objects`.
+A test looks each of them up in the installed versions, and finds those that are used but not
+listed. Names that only stand in checkpoint files are in `ptnt_mm.weights.reader.objects`.
 """
 
 PRIVATE = {
