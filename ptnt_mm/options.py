@@ -55,7 +55,7 @@ def point(text: str) -> tuple[float, float]:
 # ---- What several commands have
 
 
-def _config(example: str = "model.backbone.arch=tiny 'model.backbone.out_indices=(1,2)'") -> tuple:
+def _config(example: str = 'train_dataloader.batch_size=4 train_cfg.max_epochs=3') -> tuple:
     about = 'a file, the name of a config of this package, or a folder created by ptnt new'
     return (
         Argument('config', about),

@@ -1,24 +1,22 @@
 """Counts compared with hand-derived formulas and with the published figures."""
 
 import json
-import runpy
 import sys
 from math import ceil, prod
 
 import pytest
 import torch
 from mmengine.model import BaseModel
-from repository import ROOT
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
+from ptnt_mm.cli.main import run as run_command
 from ptnt_mm.complexity import build_by_name, measure_complexity
 from ptnt_mm.models import PyramidTNT, PyramidTNTClassifier
 from ptnt_mm.utils.errors import UserError
 
 pytestmark = pytest.mark.slow
 
-TOOL = ROOT / 'tools' / 'complexity.py'
 
 ARCH = dict(
     depths=(1, 3, 1, 2),
@@ -249,7 +247,7 @@ def test_complete_models_get_their_inputs_and_stay_unchanged():
 
 
 def run(*arguments):
-    return runpy.run_path(str(TOOL))['main']([str(argument) for argument in arguments])
+    return run_command('complexity', [str(argument) for argument in arguments])
 
 
 def test_tool_prints_the_table_and_writes_json(tmp_path, capsys):

@@ -77,7 +77,7 @@ def choose_start(
                 f'`seed={seed}`: the run that `resume` continues has seed {resumed_seed}: '
                 'omit `seed`'
             )
-    if pretrained is not None and not config.get('resume'):
+    if pretrained is not None and checkpoint is None:
         if config.get('load_from'):
             raise UserError(
                 f'`pretrained={pretrained}`: the whole model starts from {config.load_from}, which '

@@ -255,9 +255,12 @@ def test_a_command_with_pretrained_weights_is_repeated_to_resume(tmp_path: Path)
     weights = tmp_path / 'backbone.pt'
     weights.touch()
     empty = tmp_path / 'empty'
-    config = _config()
-    config = choose_start(config, empty, pretrained=str(weights), resume='auto').config
+    config = choose_start(_config(), empty, pretrained=str(weights), resume='auto').config
     assert not config.get('resume')
+    # Also with the config's own `resume`, which finds nothing either.
+    config = _config()
+    config.resume = True
+    config = choose_start(config, empty, pretrained=str(weights)).config
     assert config.model.backbone.init_cfg.checkpoint == str(weights)
 
 

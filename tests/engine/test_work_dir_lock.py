@@ -39,7 +39,7 @@ def holder(tmp_path: Path):
 
 def test_the_second_run_names_the_first(tmp_path: Path, holder):
     with (
-        pytest.raises(UserError, match=f'process {holder.pid} on {socket.gethostname()}.*work-dir'),
+        pytest.raises(UserError, match=f'process {holder.pid} on {socket.gethostname()}.*work_dir'),
         lock_work_dir(tmp_path),
     ):
         pass

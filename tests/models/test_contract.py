@@ -64,7 +64,8 @@ SHARED = (
 """Options of all of them."""
 
 BUILDS = [
-    *(Build(cls, options) for cls in (PyramidTNT, TNT, LegacyTNT, CPVT) for options in SHARED),
+    *(Build(cls, options) for cls in (PyramidTNT, TNT, CPVT) for options in SHARED),
+    Build(LegacyTNT, {}),
     Build(PyramidTNT, dict(position='learned')),
     Build(PyramidTNT, dict(position='relative')),
     Build(PyramidTNT, dict(position='peg')),
