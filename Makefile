@@ -88,8 +88,8 @@ test: setup
 	@OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive .venv/bin/python -m pytest -n 3 --dist worksteal
 
 # The networks, and what reads files and settings: nothing that imports a host, compiles or trains.
-FAST = tests/test_architecture.py tests/test_links.py tests/checkpoints tests/cli tests/data tests/deploy tests/engine \
-	tests/labels tests/models tests/utils tests/drawing
+FAST = tests/test_architecture.py tests/test_links.py tests/cli tests/config tests/data tests/deploy tests/drawing \
+	tests/engine tests/explain tests/labels tests/models tests/utils tests/weights
 test-fast: setup
 	@OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive .venv/bin/python -m pytest -q -n 2 --dist worksteal -m 'not slow' $(FAST)
 

@@ -5,6 +5,7 @@ import signal
 from collections.abc import Iterator
 
 import pytest
+from micro import MICRO_ARCH
 from quick_mmengine import spare_imports
 
 # Background jobs of a shell ignore Ctrl-C, and processes inherit that; those that
@@ -32,16 +33,8 @@ def _no_garbage_of_other_files() -> Iterator[None]:
 
 @pytest.fixture(scope='session')
 def micro_arch() -> dict:
-    """An arch with all features of the published ones, at a thousandth of the cost."""
-    return dict(
-        depths=(1, 2, 1, 1),
-        inner_depths=(1, 2, 1, 1),
-        outer_dims=(8, 16, 16, 8),
-        inner_dims=(2, 4, 4, 2),
-        outer_heads=(2, 4, 4, 2),
-        inner_heads=(1, 2, 2, 1),
-        pretrain_img_size=128,
-    )
+    """That of `micro.py`, which a test may change."""
+    return dict(MICRO_ARCH)
 
 
 @pytest.fixture(scope='module')

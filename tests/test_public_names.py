@@ -12,6 +12,7 @@ from repository import ROOT
 from ptnt_mm import api
 from ptnt_mm.config.zoo import config_names
 from ptnt_mm.former_paths import FORMER
+from ptnt_mm.options import COMMANDS
 
 NAMES = json.loads(ROOT.joinpath('tests', 'data', 'public_names.json').read_text())
 REGISTRIES = {r.name: r for r in vars(mmengine.registry).values() if isinstance(r, Registry)}
@@ -35,6 +36,15 @@ def test_functions_keep_their_arguments(name):
 
 def test_configs():
     assert set(NAMES['configs']) <= set(config_names())
+
+
+@pytest.mark.parametrize('words', NAMES['flags'])
+def test_flags(words):
+    command, *part = words.split()
+    commands = COMMANDS[command], *COMMANDS[command].parts
+    named = [c for c in commands if c.name == (part or [command])[0]] or commands[:1]
+    known = {word for c in named for group in c.choices() for a in group for word in a.words}
+    assert set(NAMES['flags'][words]) <= known | {'--help'}
 
 
 @pytest.mark.parametrize('path', NAMES['paths'])

@@ -35,9 +35,9 @@ def check_evaluators_of_masks(
     """Check the evaluators of a segmenter's splits."""
     for split, found in _of_splits(view, splits):
         of_split = [dataset for dataset in data if split in dataset.pipelines]
-        ious = [one for one in found if type_name(one) == 'IoUMetric']
+        ious = [metric for metric in found if type_name(metric) == 'IoUMetric']
         faults = []
-        for stated in (one.get('iou_metrics', 'mIoU') for one in ious):
+        for stated in (metric.get('iou_metrics', 'mIoU') for metric in ious):
             metrics = [stated] if isinstance(stated, str) else stated
             for unknown in set(metrics).difference(_METRICS):
                 what = unknown_name('iou_metrics', unknown, _METRICS)
@@ -60,7 +60,7 @@ def check_evaluators_of_labels(view: ConfigView, splits: tuple[str, ...]) -> Ite
     """Check the evaluators of a classifier's splits."""
     number = number_of_classes(view)
     for split, found in _of_splits(view, splits):
-        topk = [one.get('topk') or 1 for one in found]
+        topk = [metric.get('topk') or 1 for metric in found]
         best = max((max(k) if isinstance(k, (list, tuple)) else k for k in topk), default=1)
         if not found:
             yield error(split, 'there is no evaluator', "write dict(type='Accuracy', topk=(1, 5))")

@@ -145,7 +145,7 @@ def _faults_of_boxes(data: DetectionDataset) -> Iterator[Finding]:
     for rule, chosen in judge(data.boxes):
         advice = advice_of(rule, chosen)
         yield from _report_boxes(rule.severity, data, chosen, rule.what, advice)
-        left &= ~chosen | rule.is_kept
+        left &= rule.left(chosen)
     advice = 'mmdet drops them for another reason'
     yield from _report_boxes(Severity.ERROR, data, left & _is_lost(data), 'objects', advice)
     (places,) = np.nonzero(left)

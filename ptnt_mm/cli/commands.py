@@ -318,9 +318,9 @@ def doctor(args: Namespace) -> int:
 def mmcv_ops(args: Namespace) -> None:
     """Install or remove the operators, or report their provider."""
     from ptnt_mm.mmcv_ops import place
-    from ptnt_mm.mmcv_ops.place import status
 
-    print(dict(install=place.install, remove=place.remove, status=status)[args.action]())
+    actions = dict(install=place.install, remove=place.remove, status=place.status)
+    print(actions[args.action]())
 
 
 def completion(args: Namespace) -> None:

@@ -154,8 +154,7 @@ def judge(boxes: Boxes) -> Iterator[tuple[Rule, np.ndarray]]:
         with np.errstate(invalid='ignore'):  # boxes that are not finite have the first rule
             chosen = left & rule.holds(boxes)
         yield rule, chosen
-        if not rule.is_kept:
-            left &= ~chosen
+        left &= rule.left(chosen)
 
 
 def advice_of(rule: Rule, chosen: np.ndarray) -> str:

@@ -38,6 +38,10 @@ class Rule(Fault):
     is_kept: bool
     holds: Callable
 
+    def left(self, chosen: np.ndarray) -> np.ndarray:
+        """What is left of all, (N,) bool, where the chosen have the fault, (N,) bool."""
+        return ~chosen | self.is_kept
+
 
 @dataclass(frozen=True)
 class Problem:

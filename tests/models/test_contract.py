@@ -13,6 +13,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from micro import MICRO_ARCH
 from torch import Tensor, nn
 
 from ptnt_mm.models import CPVT, TNT, LegacyTNT, PyramidTNT
@@ -20,15 +21,6 @@ from ptnt_mm.models.backbone import Backbone
 
 from . import golden
 
-PYRAMID = dict(
-    depths=(1, 2, 1, 1),
-    inner_depths=(1, 2, 1, 1),
-    outer_dims=(8, 16, 16, 8),
-    inner_dims=(2, 4, 4, 2),
-    outer_heads=(2, 4, 4, 2),
-    inner_heads=(1, 2, 2, 1),
-    pretrain_img_size=128,
-)
 NESTED = dict(depth=2, outer_dim=16, inner_dim=8, outer_heads=4, inner_heads=2, words=16)
 PLAIN = dict(depth=3, dim=16, heads=4)
 
@@ -45,7 +37,7 @@ class Build(NamedTuple):
     @property
     def arch(self) -> dict:
         """The small arch of the network."""
-        return {PyramidTNT: PYRAMID, CPVT: PLAIN}.get(self.cls, NESTED)
+        return {PyramidTNT: MICRO_ARCH, CPVT: PLAIN}.get(self.cls, NESTED)
 
     def new(self, **more) -> Backbone:
         """The network with golden weights."""

@@ -227,7 +227,7 @@ class Collector:
             entry = entries[i]
             shown = _shown(entry, self._images[entry.image].size)
             self.labels.report(entry.file, rule.what, shown, entry.item.label)
-        return ~chosen | rule.is_kept
+        return rule.left(chosen)
 
     def _add_images(self, entries: list[_Written]) -> None:
         """Add the images with their objects, without those that lost all."""

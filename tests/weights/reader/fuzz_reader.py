@@ -4,7 +4,7 @@ Nothing outside may change, nothing may be raised but a CheckpointError, and no 
 than 5 s or more memory than twice its size and 1 GB. A few hundred files are part of the tests; the
 whole thing:
 
-python tests/checkpoints/fuzz_reader.py --minutes 20
+python tests/weights/reader/fuzz_reader.py --minutes 20
 """
 
 import argparse
