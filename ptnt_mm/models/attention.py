@@ -12,15 +12,32 @@ forms.
   is the fastest on a CPU as long as the logits stay in the cache.
 """
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor, nn
+from torch.backends.cuda import SDPAParams, can_use_cudnn_attention
 from torch.nn import functional as F  # noqa: N812
 
 from ptnt_mm.models.cpu_attention import runs_slicewise, slicewise
-from ptnt_mm.models.positions import Factors
+from ptnt_mm.models.positions import Factors, without_autocast
 from ptnt_mm.models.tokens import Grid, crop, map_to_tokens, reduced, tokens_to_map
 
-Bias = Tensor | Factors | None
+
+class Folded(NamedTuple):
+    """A bias as columns to append to queries and keys, made once for the blocks of a stage."""
+
+    queries: Tensor
+    """sqrt(d) Q R, (1, heads, N, P), padded with zeros."""
+
+    keys: Tensor
+    """K, (1, 1, M, P), likewise."""
+
+    factors: Factors
+    """What they were made of."""
+
+
+Bias = Tensor | Factors | Folded | None
 """Added to the logits of outer attention: (1, heads, N, M), its factors, or None."""
 
 FEW_LOGITS = 2**20
@@ -78,25 +95,17 @@ class Attention(nn.Module):
 class InnerAttention(Attention):
     """Between the words of a sentence, without a position table."""
 
-    max_batch = 65535
-    """Limit of CUDA's fused kernels: 4 images of 800 x 1344 are 67,200 sentences."""
-
     def forward(self, inner: Tensor) -> Tensor:
         """(B*N, m, c) -> (B*N, m, c) for m words in a sentence."""
-        heads = self.project(inner, inner)
-        if self._takes_whole(heads[0]):
-            return self.join(self._attend(*heads))
-        parts = zip(*(x.split(self.max_batch) for x in heads), strict=True)
-        return self.join(torch.cat([self._attend(*part) for part in parts]))
+        return self.join(self._attend(*self.project(inner, inner)))
 
     def _attend(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        return F.scaled_dot_product_attention(q, k, v, dropout_p=self.drop_now)
-
-    def _takes_whole(self, q: Tensor) -> bool:
-        """Whether a kernel takes all sentences; code compiled for a CPU skips this check."""
-        if torch.compiler.is_compiling() and not q.is_cuda:
-            return True
-        return q.shape[0] <= self.max_batch
+        """Q, k and v (B*N, heads, m, d) -> (B*N, heads, m, d)."""
+        if _has_kernel_for_few_keys(q):
+            return F.scaled_dot_product_attention(q, k, v, dropout_p=self.drop_now)
+        # With autocast, the softmax would store its weights in float32.
+        with without_autocast(q):
+            return explicit_attention(q, k, v, None, self.drop_now)
 
 
 class OuterAttention(Attention):
@@ -137,12 +146,30 @@ class OuterAttention(Attention):
             self.norm = nn.LayerNorm(dim)
 
     def forward(self, outer: Tensor, hw: Grid, bias: Bias) -> Tensor:
-        """(B, h*w, C) -> (B, h*w, C); ``bias`` comes from :func:`prepare_bias`.
+        """(B, h*w, C) -> (B, h*w, C); ``bias`` comes from :meth:`prepare_bias`.
 
         Without reduction and bias, other tokens may come first, such as a class token.
         """
         q, k, v = self.project(outer, self.key_tokens(outer, hw))
         return self.join(self._attend(q, k, v, bias))
+
+    def prepare_bias(self, factors: Factors | None, outer: Tensor) -> Bias:
+        """Bring the factors of a stage's bias into the form of its attention, once per image.
+
+        A graph for another runtime contains the matrix: all of them support it, and it is the
+        fastest form for ONNX Runtime and OpenVINO (measured, see ``docs/deploy.md``).
+
+        Args:
+            factors: Factors of the bias, or None for attention without one.
+            outer: Tokens of the stage, (B, h*w, C).
+        """
+        if factors is None:
+            return None
+        if self.eager or is_captured_for_export():
+            return factors.bias()
+        if runs_slicewise(outer):
+            return factors
+        return fold_factors(factors, outer.shape[-1] // self.num_heads, outer.dtype)
 
     def key_tokens(self, outer: Tensor, hw: Grid) -> Tensor:
         """(B, h*w, C) -> (B, ceil(h/r)*ceil(w/r), C)."""
@@ -164,39 +191,25 @@ ATTENTIONS = {'fused': False, 'eager': True}
 """Values of a backbone's option ``attention``, and whether each is the published form."""
 
 
-def prepare_bias(factors: Factors | None, eager: bool) -> Bias:
-    """Bring the factors of a stage's bias into the form that its attention takes, once per image.
-
-    A graph for another runtime contains the matrix: all of them support it, and it is the fastest
-    form for ONNX Runtime and OpenVINO (measured, see ``docs/deploy.md``).
-
-    Args:
-        factors: Factors of the bias, or None for attention without one.
-        eager: Of the attention.
-
-    Returns:
-        The bias (1, heads, N, M), its factors, or None.
-    """
-    if factors is not None and (eager or is_captured_for_export()):
-        return factors.bias()
-    return factors
-
-
-def attend_biased(q: Tensor, k: Tensor, v: Tensor, factors: Factors, dropout: float) -> Tensor:
+def attend_biased(
+    q: Tensor, k: Tensor, v: Tensor, bias: Factors | Folded, dropout: float
+) -> Tensor:
     """Compute attention in the fastest form for these tensors -> (B, heads, N, d).
 
     Args:
         q: Queries (B, heads, N, d).
         k: Keys (B, heads, M, d).
         v: Values (B, heads, M, d).
-        factors: Factors of the bias.
+        bias: The bias, folded or not.
         dropout: Rate of dropping attention weights.
     """
-    if dropout or not runs_slicewise(q):
-        return fold(q, k, v, factors, dropout)
+    if isinstance(bias, Factors) and (dropout or not runs_slicewise(q)):
+        bias = fold_factors(bias, q.shape[-1], q.dtype)
+    if isinstance(bias, Folded):
+        return fold(q, k, v, bias, dropout)
     if _has_few_logits(q, k):
-        return explicit_attention(q, k, v, factors.queries @ factors.keys().mT)
-    return slicewise(q, k, v, factors)
+        return explicit_attention(q, k, v, bias.queries @ bias.keys().mT)
+    return slicewise(q, k, v, bias)
 
 
 def explicit_attention(
@@ -226,27 +239,64 @@ def attention_weights(q: Tensor, k: Tensor, bias: Tensor | None) -> Tensor:
     return (logits if bias is None else logits + bias).softmax(dim=-1)
 
 
-def fold(q: Tensor, k: Tensor, v: Tensor, factors: Factors, dropout: float = 0.0) -> Tensor:
-    """Fold the bias into the product ``[q / sqrt(d), Q R] [k, K]^T``, for any fused kernel.
+def fold_factors(factors: Factors, width: int, dtype: torch.dtype) -> Folded:
+    """Prepare a bias for :func:`fold`.
 
-    The values are padded to the same width, which those kernels require.
+    Args:
+        factors: Factors of the bias.
+        width: Channels of a head.
+        dtype: Type of the tokens.
+    """
+    padding = -(width + factors.queries.shape[-1]) % KERNEL_MULTIPLE
+    queries, keys = factors.queries * width**0.5, factors.keys()[None, None]
+    queries, keys = (F.pad(x, (0, padding)).to(dtype) for x in (queries, keys))
+    return Folded(queries, keys, factors)
+
+
+def fold(q: Tensor, k: Tensor, v: Tensor, bias: Folded, dropout: float = 0.0) -> Tensor:
+    """Fold the bias into the product ``[q, sqrt(d) Q R] [k, K]^T / sqrt(d)``, for fused kernels.
+
+    Most of those kernels require values of the same width, so they are padded.
 
     Args:
         q: Queries (B, heads, N, d).
         k: Keys (B, heads, M, d).
         v: Values (B, heads, M, d).
-        factors: Factors of the bias.
+        bias: The bias from :func:`fold_factors`.
         dropout: Rate of dropping attention weights.
     """
     batch, heads, _, width = q.shape
-    queries, keys = factors.queries.to(q.dtype), factors.keys().to(q.dtype)
-    padding = -(width + keys.shape[-1]) % KERNEL_MULTIPLE
-    keys = F.pad(keys, (0, padding))
-    q = torch.cat([q * width**-0.5, F.pad(queries, (0, padding)).expand(batch, -1, -1, -1)], dim=-1)
+    queries, keys = bias.queries.to(q.dtype), bias.keys.to(q.dtype)
+    q = torch.cat([q, queries.expand(batch, -1, -1, -1)], dim=-1)
     k = torch.cat([k, keys.expand(batch, heads, -1, -1)], dim=-1)
-    v = F.pad(v, (0, keys.shape[-1]))
-    joined = F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, scale=1.0)
+    if not _takes_narrow_values(q, k, v, dropout):
+        v = F.pad(v, (0, keys.shape[-1]))
+    joined = F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, scale=width**-0.5)
     return joined[..., :width]
+
+
+def _takes_narrow_values(q: Tensor, k: Tensor, v: Tensor, dropout: float) -> bool:
+    """Whether the fastest kernel takes values of a different width than queries and keys.
+
+    In half precision that is FlashAttention, which does not, and cuDNN's from Hopper on, which
+    does. In float32 there is only the memory-efficient one, which does.
+    """
+    if q.device.type == 'cpu' or torch.compiler.is_compiling():
+        return False
+    if not q.is_cuda or q.dtype == torch.float32:
+        return True
+    arguments = SDPAParams(q, k, v, None, dropout, False, False)
+    is_hopper = torch.cuda.get_device_capability(q.device) >= (9, 0)
+    return is_hopper and can_use_cudnn_attention(arguments)
+
+
+def _has_kernel_for_few_keys(q: Tensor) -> bool:
+    """Whether the fused kernel is the fastest form for 16 keys.
+
+    A GPU's works on tiles of 128 queries and keys, and takes 4 to 6 times as long as the published
+    form (measured, see ``docs/performance.md``).
+    """
+    return q.device.type == 'cpu'
 
 
 def _has_few_logits(q: Tensor, k: Tensor) -> bool:

@@ -76,6 +76,30 @@ class WordNorm(nn.LayerNorm):
         super().__init__(dim)
 
 
+class NarrowNorm(nn.LayerNorm):
+    """Normalise tokens of a few channels: (..., C) -> (..., C).
+
+    A GPU's kernel runs a block of threads for each token, most of them idle: for 8 channels,
+    elementwise operators are 7 times as fast (measured, see ``docs/performance.md``).
+    """
+
+    most_channels = 16
+    """Width up to which they are faster in a training step, too."""
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """(..., C) -> (..., C)."""
+        if not tokens.is_cuda or self.normalized_shape[0] > self.most_channels:
+            return super().forward(tokens)
+        return self.elementwise(tokens)
+
+    def elementwise(self, tokens: Tensor) -> Tensor:
+        """As :meth:`forward`, computed in float32."""
+        wide = tokens.float()
+        variance, mean = torch.var_mean(wide, dim=-1, correction=0, keepdim=True)
+        normal = (wide - mean) * (variance + self.eps).rsqrt()
+        return torch.addcmul(self.bias, normal, self.weight).to(tokens.dtype)
+
+
 class DropPath(nn.Module):
     """Drop a whole residual branch, independently for each entry of the batch axis.
 
@@ -194,7 +218,7 @@ class OuterBlock(nn.Module):
         Args:
             outer: n class tokens, 0 or 1, and the sentences.
             hw: Grid of the sentences, in tokens.
-            bias: Of the outer attention, from :func:`prepare_bias`.
+            bias: Of the outer attention, from :meth:`OuterAttention.prepare_bias`.
         """
         attended = self.outer_attn(self.outer_norm1(outer), hw, bias)
         outer = self._add(outer, self.drop_path(attended))

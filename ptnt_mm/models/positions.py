@@ -12,6 +12,7 @@ queries and keys. They hold no weights: the stage owns the table.
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from threading import Lock
 from typing import NamedTuple
 
 import torch
@@ -392,11 +393,44 @@ def axis_weights(from_hw: Grid, to_hw: Grid, like: Tensor) -> tuple[Tensor, Tens
     return rows, columns
 
 
+_KEPT: dict[tuple, Tensor] = {}
+_KEPT_LOCK = Lock()
+MOST_KEPT = 256
+"""Interpolation weights that are kept; each is a small matrix for one axis."""
+
+
 def _weights(places: int, to_places: int, like: Tensor) -> Tensor:
-    """Interpolation weights from ``places`` to ``to_places`` places: (to_places, places)."""
+    """Interpolation weights from ``places`` to ``to_places`` places: (to_places, places).
+
+    They depend on the sizes alone. So they are computed once, which saves a GPU 36 small operators
+    per forward pass; a graph computes them from its sizes.
+    """
+    if torch.compiler.is_compiling() or torch.jit.is_tracing():
+        return _compute_weights(places, to_places, like)
+    key = places, to_places, like.dtype, like.device
+    weights = _KEPT.get(key)
+    if weights is None:
+        with torch.inference_mode(False):
+            weights = _compute_weights(places, to_places, like)
+        if _outlives_this_call(weights):
+            with _KEPT_LOCK:
+                while len(_KEPT) >= MOST_KEPT:
+                    del _KEPT[next(iter(_KEPT))]
+                _KEPT[key] = weights
+    return weights
+
+
+def _compute_weights(places: int, to_places: int, like: Tensor) -> Tensor:
     identity = torch.eye(places, dtype=like.dtype, device=like.device)[None, None]
     size = (to_places, places)
     return F.interpolate(identity, size=size, mode='bicubic', align_corners=False)[0, 0]
+
+
+def _outlives_this_call(tensor: Tensor) -> bool:
+    """Whether a tensor is neither a tracer's stand-in nor memory of a CUDA graph in the making."""
+    if type(tensor) is not Tensor:
+        return False
+    return not (tensor.is_cuda and torch.cuda.is_current_stream_capturing())
 
 
 def without_autocast(like: Tensor) -> AbstractContextManager:

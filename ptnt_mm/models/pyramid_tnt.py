@@ -7,7 +7,7 @@ from itertools import accumulate
 import torch
 from torch import Tensor, nn
 
-from ptnt_mm.models.attention import ATTENTIONS, prepare_bias
+from ptnt_mm.models.attention import ATTENTIONS
 from ptnt_mm.models.backbone import (
     Backbone,
     FeatureInfo,
@@ -21,7 +21,14 @@ from ptnt_mm.models.backbone import (
     is_positive,
     read_arch,
 )
-from ptnt_mm.models.blocks import NestedBlock, OuterBlock, build_norm, is_batch_norm, run_block
+from ptnt_mm.models.blocks import (
+    NarrowNorm,
+    NestedBlock,
+    OuterBlock,
+    build_norm,
+    is_batch_norm,
+    run_block,
+)
 from ptnt_mm.models.positions import (
     PEG,
     POSITIONS,
@@ -181,7 +188,7 @@ class WordAggregation(nn.Module):
 
     def __init__(self, in_dim: int, out_dim: int):
         super().__init__()
-        self.norm = nn.LayerNorm(in_dim)
+        self.norm = NarrowNorm(in_dim)
         self.conv = nn.Sequential(nn.Conv2d(in_dim, out_dim, 3, stride=2, padding=1))
 
     def forward(self, inner: Tensor, hw: Grid) -> Tensor:
@@ -271,7 +278,7 @@ class Stage(nn.Module):
     def forward(self, inner: Tensor, outer: Tensor, hw: Grid) -> tuple[Tensor, Tensor]:
         """Inner (B*N, 16, c), outer (B, N, C) -> the same; ``hw`` in tokens."""
         factors = self.relative_position.factors(self.relative_pos, hw, self.key_hw(hw))
-        bias = prepare_bias(factors, self.eager)
+        bias = self.blocks[0].outer_attn.prepare_bias(factors, outer)
         if self.peg is not None:
             outer = self.peg(outer, hw)
         for block in self.blocks:

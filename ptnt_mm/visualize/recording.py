@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ptnt_mm.models.attention import Attention, Bias, attention_weights
+from ptnt_mm.models.attention import Attention, Bias, Folded, attention_weights
 from ptnt_mm.models.backbone import Backbone, find_trunk
 from ptnt_mm.models.blocks import NestedBlock, OuterBlock
 from ptnt_mm.models.positions import Factors
@@ -86,9 +86,10 @@ class BlockRecord(NamedTuple):
     def bias_of(self, sentences: Sequence[int]) -> Tensor | None:
         """The bias of the table on the logits of sentences, (1, heads, k, M), if there is one."""
         rows = torch.as_tensor(sentences)
-        if isinstance(self.bias, Factors):
-            return self.bias._replace(queries=self.bias.queries[:, :, rows]).bias()
-        return None if self.bias is None else self.bias[:, :, rows]
+        bias = self.bias.factors if isinstance(self.bias, Folded) else self.bias
+        if isinstance(bias, Factors):
+            return bias._replace(queries=bias.queries[:, :, rows]).bias()
+        return None if bias is None else bias[:, :, rows]
 
     def inner_attention(self, sentence: int) -> Tensor:
         """The attention of each word of a sentence to each of its words, (heads, m, m)."""

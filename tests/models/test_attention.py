@@ -9,12 +9,13 @@ from torch import Tensor
 
 from ptnt_mm.models import attention, cpu_attention
 from ptnt_mm.models.attention import (
+    Folded,
     InnerAttention,
     OuterAttention,
     attend_biased,
     explicit_attention,
     fold,
-    prepare_bias,
+    fold_factors,
 )
 from ptnt_mm.models.cpu_attention import runs_slicewise, slicewise
 from ptnt_mm.models.positions import Factors, FlatRelativePosition, GridRelativePosition
@@ -70,7 +71,7 @@ def run(eager: bool, position: type | None, hw: tuple[int, int]) -> list[Tensor]
     bias, sources = None, [outer, *attn.parameters()]
     if position is not None:
         factors = position(NATIVE, NATIVE_KEYS).factors(table, hw, key_hw(hw))
-        bias = prepare_bias(factors, attn.eager)
+        bias = attn.prepare_bias(factors, outer)
         sources.append(table)
     found = attn(outer, hw, bias)
     return [found, *torch.autograd.grad(found.square().sum(), sources)]
@@ -81,7 +82,7 @@ def run(eager: bool, position: type | None, hw: tuple[int, int]) -> list[Tensor]
 def test_outer_attention_is_what_the_spec_writes(eager, hw):
     attn, outer, table = build(eager), tokens(hw), relative_table()
     factors = GridRelativePosition(NATIVE, NATIVE_KEYS).factors(table, hw, key_hw(hw))
-    found = attn(outer, hw, prepare_bias(factors, attn.eager))
+    found = attn(outer, hw, attn.prepare_bias(factors, outer))
     expected = by_hand(attn, outer, attn.key_tokens(outer, hw), factors.bias()[0])
     torch.testing.assert_close(found, expected)
 
@@ -141,12 +142,17 @@ def test_dropout_after_the_projection(build_attn):
     assert not (attn.eval()(*where) == 0).any()
 
 
-def test_inner_attention_in_parts_is_the_same(monkeypatch):
-    attn = golden.filled(InnerAttention(DIM, HEADS, 0.0, 0.0)).double()
-    words = torch.randn(10, 16, DIM, dtype=torch.float64)
-    whole = attn(words)
-    monkeypatch.setattr(InnerAttention, 'max_batch', 4)
-    assert torch.allclose(attn(words), whole, rtol=0, atol=1e-12)
+@pytest.mark.parametrize(('dtype', 'atol'), [(torch.float32, 1e-6), (torch.bfloat16, 0.02)])
+def test_inner_attention_of_a_gpu(monkeypatch, dtype, atol):
+    """A GPU takes another form; under autocast it returns the same type."""
+    attn = golden.filled(InnerAttention(DIM, HEADS))
+    words = torch.randn(5, 16, DIM)
+    expected = attn(words)
+    monkeypatch.setattr(attention, '_has_kernel_for_few_keys', lambda q: False)
+    with torch.autocast('cpu', torch.bfloat16, enabled=dtype == torch.bfloat16):
+        found = attn(words)
+    assert found.dtype == dtype
+    torch.testing.assert_close(found.float(), expected, rtol=0, atol=atol)
 
 
 WIDTH = 5
@@ -195,13 +201,18 @@ def test_slicewise_with_heads_after_tokens():
     assert found.transpose(1, 2).is_contiguous(), 'joining heads should copy nothing'
 
 
+def folded(q: Tensor, k: Tensor, v: Tensor, position: Factors) -> Tensor:
+    return fold(q, k, v, fold_factors(position, WIDTH, q.dtype))
+
+
 @pytest.mark.parametrize('batch', [1, 2])
 def test_fold(batch):
     tensors = inputs(batch)
-    torch.testing.assert_close(results(fold, tensors), results(written_down, tensors))
+    torch.testing.assert_close(results(folded, tensors), results(written_down, tensors))
 
 
-def test_fold_pads_widths_for_kernels(monkeypatch):
+@pytest.mark.parametrize('narrow', [True, False])
+def test_fold_pads_widths_for_kernels(monkeypatch, narrow):
     widths = []
     kernel = torch.nn.functional.scaled_dot_product_attention
 
@@ -210,8 +221,24 @@ def test_fold_pads_widths_for_kernels(monkeypatch):
         return kernel(q, k, v, **options)
 
     monkeypatch.setattr(attention.F, 'scaled_dot_product_attention', spy)
-    fold(*inputs()[:3], Factors(*inputs()[3:]))
-    assert widths == [(16, 16, 16)], '5 of the head and 6 of the table, on to a multiple of 8'
+    monkeypatch.setattr(attention, '_takes_narrow_values', lambda *arguments: narrow)
+    tensors = inputs()
+    torch.testing.assert_close(results(folded, tensors), results(written_down, tensors))
+    assert widths == [(16, 16, 5 if narrow else 16)], '5 of the head and 6 of the table, padded'
+
+
+def test_a_bias_is_folded_once_for_the_blocks_of_a_stage():
+    attn, outer = build(eager=False).float(), tokens((4, 9)).float()
+    factors = GridRelativePosition(NATIVE, NATIVE_KEYS).factors(
+        relative_table().float(), (4, 9), key_hw((4, 9))
+    )
+    assert attn.prepare_bias(factors, outer) is factors, 'in slices on a CPU'
+    lower = attn.prepare_bias(factors, outer.bfloat16())
+    assert isinstance(lower, Folded) and lower.queries.dtype == torch.bfloat16
+    expected = attn(outer, (4, 9), factors)
+    with torch.autocast('cpu', torch.bfloat16):
+        found = attn(outer, (4, 9), lower)
+    torch.testing.assert_close(found.float(), expected, rtol=0, atol=0.05)
 
 
 def test_the_operator_keeps_the_rules_of_torch():

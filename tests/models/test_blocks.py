@@ -6,6 +6,7 @@ from torch.nn import functional as F  # noqa: N812
 from ptnt_mm.models.blocks import (
     DropPath,
     Mlp,
+    NarrowNorm,
     NestedBlock,
     OuterBlock,
     SqueezeExcite,
@@ -204,3 +205,18 @@ def test_nothing_happens_in_evaluation_or_at_rate_zero():
     branch = torch.randn(8, 3)
     assert DropPath(0.5).eval()(branch) is branch
     assert DropPath(0.0)(branch) is branch
+
+
+@pytest.mark.parametrize('dtype', [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize('channels', [5, 8])
+def test_a_narrow_norm_is_a_layer_norm(channels, dtype):
+    """The form for a GPU equals torch's, and keeps the type of the tokens."""
+    torch.manual_seed(0)
+    norm, tokens = NarrowNorm(channels), (3 * torch.randn(4, 16, channels) + 2).to(dtype)
+    torch.nn.init.normal_(norm.weight)
+    torch.nn.init.normal_(norm.bias)
+    found, expected = norm.elementwise(tokens), nn.LayerNorm.forward(norm.to(dtype), tokens)
+    assert found.dtype == dtype
+    torch.testing.assert_close(
+        found, expected, rtol=0, atol=1e-5 if dtype == torch.float32 else 0.06
+    )

@@ -11,7 +11,7 @@ from torch.export import Dim
 from torch.torch_version import TorchVersion
 
 from ptnt_mm.models import CPVT, TNT, PyramidTNT, TransposedConvNeck
-from ptnt_mm.models.attention import fold
+from ptnt_mm.models.attention import attend_biased
 from ptnt_mm.models.positions import Factors
 
 from . import golden
@@ -74,8 +74,9 @@ def test_the_folded_bias_is_one_graph():
     torch._dynamo.reset()
     q, k, v = torch.randn(3, 2, 2, 6, 4)
     factors = Factors(torch.randn(1, 2, 6, 4), torch.eye(2), torch.randn(3, 2))
-    compiled = torch.compile(fold, backend='eager', fullgraph=True)
-    torch.testing.assert_close(compiled(q, k, v, factors), fold(q, k, v, factors))
+    compiled = torch.compile(attend_biased, backend='eager', fullgraph=True)
+    found = compiled(q, k, v, factors, 1e-9)
+    torch.testing.assert_close(found, attend_biased(q, k, v, factors, 1e-9))
 
 
 @pytest.mark.parametrize(

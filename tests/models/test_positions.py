@@ -1,12 +1,20 @@
 """Resizing compared with hand-computed weights of the bicubic kernel."""
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
 from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensorMode
 
-from ptnt_mm.models.positions import FlatRelativePosition, GridRelativePosition, resize_grid
+from ptnt_mm.models import positions
+from ptnt_mm.models.positions import (
+    FlatRelativePosition,
+    GridRelativePosition,
+    axis_weights,
+    resize_grid,
+)
 
 NATIVE = (6, 6)
 KEYS = (3, 3)
@@ -131,3 +139,50 @@ def test_resizing_is_exact_under_autocast():
     plain = resize_grid(table, (6, 6), (5, 9))
     with torch.autocast('cpu', dtype=torch.bfloat16):
         assert torch.equal(resize_grid(table, (6, 6), (5, 9)), plain)
+
+
+@pytest.fixture
+def kept(monkeypatch) -> dict:
+    """The interpolation weights that are kept: none at first."""
+    monkeypatch.setattr(positions, '_KEPT', {})
+    return positions._KEPT
+
+
+def test_interpolation_weights_are_computed_once(kept, monkeypatch):
+    like = torch.zeros(1)
+    first, second = axis_weights((8, 8), (5, 8), like), axis_weights((8, 8), (5, 8), like)
+    assert first[0] is second[0] and first[1] is second[1] and len(kept) == 2
+    assert axis_weights((8, 8), (5, 8), like.double())[0].dtype == torch.float64
+    assert axis_weights((8, 8), (5, 8), like.to('meta'))[0].is_meta
+    monkeypatch.setattr(positions, 'MOST_KEPT', 3)
+    for side in range(1, 9):
+        torch.testing.assert_close(
+            axis_weights((8, 8), (side, side), like)[0].sum(1), torch.ones(side)
+        )
+        assert len(kept) <= 3 or side == 1
+
+
+def test_kept_weights_serve_training_after_inference(kept):
+    with torch.inference_mode():
+        axis_weights((2, 2), (3, 3), torch.zeros(1))
+    table = torch.randn(4, 5, requires_grad=True)
+    resize_grid(table, (2, 2), (3, 3)).sum().backward()
+    assert len(kept) == 1 and table.grad.abs().sum() > 0
+
+
+def test_weights_of_a_tracer_are_not_kept(kept):
+    with FakeTensorMode():
+        axis_weights((2, 2), (3, 4), torch.zeros(1))
+    torch.jit.trace(lambda x: resize_grid(x, (2, 2), (3, 3)), torch.zeros(4, 5), check_trace=False)
+    assert not kept
+
+
+def test_many_threads_share_the_weights(kept, monkeypatch):
+    monkeypatch.setattr(positions, 'MOST_KEPT', 2)
+
+    def resize(side: int) -> Tensor:
+        return axis_weights((6, 6), (side % 7 + 1,) * 2, torch.zeros(1))[0]
+
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(resize, range(400)))
+    assert all(len(weights) == side % 7 + 1 for side, weights in enumerate(found))
