@@ -28,10 +28,10 @@ class Folded(NamedTuple):
     """A bias as columns to append to queries and keys, made once for the blocks of a stage."""
 
     queries: Tensor
-    """sqrt(d) Q R, (1, heads, N, P), padded with zeros."""
+    """Q R, padded with zeros, (1, N, heads, P)."""
 
     keys: Tensor
-    """K, (1, 1, M, P), likewise."""
+    """sqrt(d) K, padded with zeros, (1, M, 1, P)."""
 
     factors: Factors
     """What they were made of."""
@@ -247,16 +247,19 @@ def fold_factors(factors: Factors, width: int, dtype: torch.dtype) -> Folded:
         width: Channels of a head.
         dtype: Type of the tokens.
     """
-    padding = -(width + factors.queries.shape[-1]) % KERNEL_MULTIPLE
-    queries, keys = factors.queries * width**0.5, factors.keys()[None, None]
-    queries, keys = (F.pad(x, (0, padding)).to(dtype) for x in (queries, keys))
+    queries = factors.queries.transpose(1, 2).to(dtype, memory_format=torch.contiguous_format)
+    keys = (factors.keys() * width**0.5)[None, :, None].to(dtype)
+    padding = -(width + keys.shape[-1]) % KERNEL_MULTIPLE
+    if padding:
+        queries, keys = F.pad(queries, (0, padding)), F.pad(keys, (0, padding))
     return Folded(queries, keys, factors)
 
 
 def fold(q: Tensor, k: Tensor, v: Tensor, bias: Folded, dropout: float = 0.0) -> Tensor:
-    """Fold the bias into the product ``[q, sqrt(d) Q R] [k, K]^T / sqrt(d)``, for fused kernels.
+    """Fold the bias into the product ``[q, Q R] [k, sqrt(d) K]^T / sqrt(d)``, for fused kernels.
 
-    Most of those kernels require values of the same width, so they are padded.
+    Heads stay after tokens in memory, so that joining them copies nothing. Most of those kernels
+    require values of the same width as queries, so they are padded.
 
     Args:
         q: Queries (B, heads, N, d).
@@ -266,9 +269,10 @@ def fold(q: Tensor, k: Tensor, v: Tensor, bias: Folded, dropout: float = 0.0) ->
         dropout: Rate of dropping attention weights.
     """
     batch, heads, _, width = q.shape
-    queries, keys = bias.queries.to(q.dtype), bias.keys.to(q.dtype)
-    q = torch.cat([q, queries.expand(batch, -1, -1, -1)], dim=-1)
-    k = torch.cat([k, keys.expand(batch, heads, -1, -1)], dim=-1)
+    queries = bias.queries.to(q.dtype).expand(batch, -1, -1, -1)
+    keys = bias.keys.to(k.dtype).expand(batch, -1, heads, -1)
+    q = torch.cat([q.transpose(1, 2), queries], dim=-1).transpose(1, 2)
+    k = torch.cat([k.transpose(1, 2), keys], dim=-1).transpose(1, 2)
     if not _takes_narrow_values(q, k, v, dropout):
         v = F.pad(v, (0, keys.shape[-1]))
     joined = F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, scale=width**-0.5)

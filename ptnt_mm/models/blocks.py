@@ -88,7 +88,7 @@ class NarrowNorm(nn.LayerNorm):
 
     def forward(self, tokens: Tensor) -> Tensor:
         """(..., C) -> (..., C)."""
-        if not tokens.is_cuda or self.normalized_shape[0] > self.most_channels:
+        if tokens.device.type == 'cpu' or self.normalized_shape[0] > self.most_channels:
             return super().forward(tokens)
         return self.elementwise(tokens)
 

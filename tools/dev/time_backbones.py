@@ -14,7 +14,7 @@ from pathlib import Path
 
 import torch
 
-from benchmark.contenders import BUILDERS, COMPILED, check_name
+from benchmark.contenders import BUILDERS, COMPILED, WAYS, check_name
 from benchmark.figures import draw_sizes, draw_speed_and_memory
 from benchmark.machine import describe_machine
 from benchmark.report import to_dicts, to_tables
@@ -40,12 +40,12 @@ def main(words: list[str] | None = None) -> int:
     parser = Parser(__doc__)
     parser.add_argument(
         '--models', nargs='+', default=MODELS, metavar='NAME',
-        help=f'{", ".join(BUILDERS)}; each may end in {COMPILED}; ratios '
+        help=f'{", ".join(BUILDERS)}; each may end in one of {", ".join(WAYS)}; ratios '
         'refer to the first',
     )  # fmt: skip
     parser.add_argument('--modes', nargs='+', choices=MODES, default=list(MODES))
     parser.add_argument(
-        '--sizes', nargs='+', type=_size, default=[(800, 1344)], metavar='HxW', help='in pixels'
+        '--sizes', nargs='+', type=size, default=[(800, 1344)], metavar='HxW', help='in pixels'
     )
     parser.add_argument('--batches', nargs='+', type=positive, default=[1], metavar='B')
     parser.add_argument(
@@ -68,7 +68,7 @@ def main(words: list[str] | None = None) -> int:
     return parser.run(time_backbones, words or ['--help'])
 
 
-def _size(text: str) -> tuple[int, int]:
+def size(text: str) -> tuple[int, int]:
     """Height and width in pixels, from text such as '800x1344'; argparse prints errors."""
     height, _, width = text.partition('x')
     return positive(height), positive(width)

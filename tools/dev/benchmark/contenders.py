@@ -13,6 +13,22 @@ from ptnt_mm.utils.text import unknown_name
 COMPILED = '+compile'
 """Suffix of a name: run the model with torch.compile."""
 
+GRAPH = '+graph'
+"""Suffix of a name: record the work as a CUDA graph once, and replay it."""
+
+CHANNELS_LAST = '+channels_last'
+"""Suffix of a name: weights and images in that order."""
+
+WAYS = (COMPILED, GRAPH, CHANNELS_LAST)
+"""Suffixes; a name has one at most."""
+
+
+def without_way(name: str) -> str:
+    """The name of the model, without a suffix."""
+    for way in WAYS:
+        name = name.removesuffix(way)
+    return name
+
 
 def _peer(name: str, **options) -> nn.Module:
     """Build a backbone of mmdet, which needs mmcv's operators to be importable."""
@@ -82,27 +98,27 @@ BUILDERS: dict[str, Callable[[], nn.Module]] = {
     'pvt_v2_b2': partial(_peer, 'PyramidVisionTransformerV2', num_layers=(3, 4, 6, 3), **_PVT_V2),
     'resnet50': partial(_peer, 'ResNet', depth=50),
 }
-"""All contenders, without the compiled forms."""
+"""All contenders, without suffixes."""
 
 
 def check_name(name: str) -> None:
     """Raise a UserError that suggests the closest name if there is no such contender."""
-    if name.removesuffix(COMPILED) not in BUILDERS:
+    if without_way(name) not in BUILDERS:
         raise UserError(unknown_name('model', name, BUILDERS))
 
 
 def build_contender(name: str) -> nn.Module:
-    """Build a contender with random weights, uncompiled.
+    """Build a contender with random weights, whatever its suffix.
 
     Raises:
         UserError: if mmdet is needed and cannot be imported.
     """
-    return BUILDERS[name.removesuffix(COMPILED)]()
+    return BUILDERS[without_way(name)]()
 
 
 def counted_as(name: str) -> str:
     """Return the contender with the same multiply-adds that is counted."""
-    name = name.removesuffix(COMPILED)
+    name = without_way(name)
     for form in ('_cp', '_eager', '_timm', '_mmpretrain'):
         name = name.removesuffix(form)
     return name

@@ -1,9 +1,10 @@
-"""Measure the peak memory of a contender beyond its loaded model."""
+"""Measure the peak memory of a contender."""
 
 import ctypes
 import gc
 import multiprocessing
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -18,14 +19,20 @@ _STATUS = Path('/proc/self/status')
 _CLEAR_REFS = Path('/proc/self/clear_refs')
 
 
-def peak_memory(name: str, setting: Setting, threads: int) -> int | None:
-    """Return the peak memory of one run in bytes, beyond the loaded and warmed-up model.
+def allocated_by(run: Callable[[], None], device: str) -> int:
+    """Return the memory in bytes that torch's allocator hands out during one run on a GPU."""
+    torch.cuda.reset_peak_memory_stats(device)
+    before = torch.cuda.memory_allocated(device)
+    run()
+    return torch.cuda.max_memory_allocated(device) - before
 
-    On a GPU this is the memory that torch's allocator handed out. On a CPU it is the resident set
-    of a separate process, or None if the system does not report it (Linux does).
+
+def resident_memory(name: str, setting: Setting, threads: int) -> int | None:
+    """Return the peak memory of one run on a CPU in bytes.
+
+    It is the resident set of a separate process, beyond the loaded and warmed-up model, or None if
+    the system does not report it (Linux does).
     """
-    if setting.device != 'cpu':
-        return _allocated(name, setting)
     if not _CLEAR_REFS.exists():
         return None
     # All processes fork from a server that has done the imports but computed nothing.
@@ -33,14 +40,6 @@ def peak_memory(name: str, setting: Setting, threads: int) -> int | None:
     context.set_forkserver_preload([__name__, 'mmdet.models'])
     with context.Pool(1) as pool:
         return pool.apply(_resident, (name, setting, threads))
-
-
-def _allocated(name: str, setting: Setting) -> int:
-    run = prepare_run(name, setting)
-    torch.cuda.reset_peak_memory_stats(setting.device)
-    before = torch.cuda.memory_allocated(setting.device)
-    run()
-    return torch.cuda.max_memory_allocated(setting.device) - before
 
 
 def _resident(name: str, setting: Setting, threads: int) -> int:

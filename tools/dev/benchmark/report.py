@@ -77,8 +77,8 @@ def to_tables(rows: list[Row], baseline: str) -> str:
         ratio, rate = row.ratio(rows, baseline), row.multiply_adds_per_second
         tables[row.setting].add_row(
             row.name,
-            f'{row.median_seconds:.3f}',
-            f'{min(row.seconds):.3f} to {max(row.seconds):.3f}',
+            _digits(row.median_seconds),
+            f'{_digits(min(row.seconds))} to {_digits(max(row.seconds))}',
             f'{row.images_per_second:.2f}',
             '' if ratio is None else f'{ratio:.2f}',
             '' if row.peak_bytes is None else f'{row.peak_bytes / 2**20:.0f}',
@@ -86,3 +86,8 @@ def to_tables(rows: list[Row], baseline: str) -> str:
             '' if rate is None else f'{rate / 1e9:.0f}',
         )
     return '\n\n'.join(f'{setting}\n\n{to_text(table)}' for setting, table in tables.items())
+
+
+def _digits(seconds: float) -> str:
+    """Milliseconds, or their tenths where there are few."""
+    return f'{seconds:.3f}' if seconds >= 0.1 else f'{seconds:.4f}'

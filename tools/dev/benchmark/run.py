@@ -2,13 +2,14 @@
 
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 
 import torch
 
-from benchmark.contenders import build_contender, counted_as
-from benchmark.memory import peak_memory
+from benchmark.contenders import GRAPH, build_contender, counted_as
+from benchmark.memory import allocated_by, resident_memory
 from benchmark.report import Row
 from benchmark.timing import Setting, interleave, prepare_run
 from ptnt_mm.complexity import measure_complexity
@@ -46,17 +47,26 @@ def time_contenders(models: list[str], setting: Setting, rounds: int) -> list[Ro
             runs[name] = prepare_run(name, setting)
         except UserError as error:
             tell(f'LEFT OUT: {error}')
-    return [Row(name, setting, found) for name, found in interleave(runs, rounds).items()]
+    found = interleave(runs, rounds)
+    return [
+        Row(name, setting, found[name], _allocated(name, run, setting))
+        for name, run in runs.items()
+    ]
+
+
+def _allocated(name: str, run: Callable[[], None], setting: Setting) -> int | None:
+    """Memory on a GPU. A graph has none: it allocates while it is recorded."""
+    if setting.device == 'cpu' or name.endswith(GRAPH):
+        return None
+    return allocated_by(run, setting.device)
 
 
 def with_costs(row: Row, threads: int) -> Row:
-    """Measure the memory of a contender, and count its multiply-adds."""
-    tell(f'memory of {row.name}')
-    return replace(
-        row,
-        peak_bytes=peak_memory(row.name, row.setting, threads),
-        multiply_adds=_count(counted_as(row.name), row.setting.size),
-    )
+    """Measure the memory of a contender on a CPU, and count its multiply-adds."""
+    if row.setting.device == 'cpu':
+        tell(f'memory of {row.name}')
+        row = replace(row, peak_bytes=resident_memory(row.name, row.setting, threads))
+    return replace(row, multiply_adds=_count(counted_as(row.name), row.setting.size))
 
 
 @cache

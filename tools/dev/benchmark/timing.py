@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from benchmark.contenders import COMPILED, build_contender
+from benchmark.contenders import CHANNELS_LAST, COMPILED, GRAPH, build_contender
 from ptnt_mm.utils.errors import UserError
 
 FORWARD, TRAINING = 'forward', 'training step'
@@ -51,28 +51,54 @@ def prepare_run(
     torch.manual_seed(0)
     model = build_contender(name).to(setting.device)
     model.train(setting.mode == TRAINING)
+    image = torch.randn(setting.batch, 3, *setting.size, device=setting.device)
+    if name.endswith(CHANNELS_LAST):
+        model.to(memory_format=torch.channels_last)
+        image = image.contiguous(memory_format=torch.channels_last)
     if name.endswith(COMPILED):
         model.compile(dynamic=False)
     work = _train if setting.mode == TRAINING else _forward
     lower = setting.dtype != 'float32'
     dtype = getattr(torch, setting.dtype)
-    image = torch.randn(setting.batch, 3, *setting.size, device=setting.device)
+    graph = name.endswith(GRAPH)
 
-    def run(image: Tensor = image) -> None:
-        with torch.autocast(torch.device(setting.device).type, dtype=dtype, enabled=lower):
+    def start(image: Tensor = image) -> None:
+        # A graph replays the casts of weights, so none may come from the cache of another pass.
+        device = torch.device(setting.device).type
+        with torch.autocast(device, dtype=dtype, enabled=lower, cache_enabled=not graph):
             work(model, image)
-        if setting.device != 'cpu':
-            torch.cuda.synchronize(setting.device)
 
     try:
-        run(image if warm_up is None else image[..., : warm_up[0], : warm_up[1]])
+        if graph:
+            start = _recorded(start, setting)
+        start(*(() if warm_up is None else (image[..., : warm_up[0], : warm_up[1]],)))
     except (torch.OutOfMemoryError, MemoryError) as error:
         raise UserError(f'{name} does not fit into memory: {setting}') from error
     except RuntimeError as error:
-        if not name.endswith(COMPILED):
+        if not name.endswith((COMPILED, GRAPH)):
             raise
-        raise UserError(f'torch.compile fails on {name}: {type(error).__name__}') from error
+        raise UserError(f'{name} cannot run: {type(error).__name__}: {error}') from error
+
+    def run() -> None:
+        start()
+        if setting.device != 'cpu':
+            torch.cuda.synchronize(setting.device)
+
     return run
+
+
+def _recorded(start: Callable[[], None], setting: Setting) -> Callable[[], None]:
+    """Record work as a CUDA graph, after two passes in which libraries prepare themselves."""
+    if setting.device == 'cpu':
+        raise UserError('a CUDA graph needs a GPU')
+    stream = torch.cuda.Stream(setting.device)
+    with torch.cuda.stream(stream):
+        start(), start()
+    torch.cuda.synchronize(setting.device)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        start()
+    return graph.replay
 
 
 def interleave(runs: dict[str, Callable[[], None]], rounds: int) -> dict[str, tuple[float, ...]]:
