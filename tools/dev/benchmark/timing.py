@@ -70,7 +70,7 @@ def prepare_run(
 
     try:
         if graph:
-            start = _recorded(start, setting)
+            start = _Recorded(start, setting.device)
         start(*(() if warm_up is None else (image[..., : warm_up[0], : warm_up[1]],)))
     except (torch.OutOfMemoryError, MemoryError) as error:
         raise UserError(f'{name} does not fit into memory: {setting}') from error
@@ -87,18 +87,29 @@ def prepare_run(
     return run
 
 
-def _recorded(start: Callable[[], None], setting: Setting) -> Callable[[], None]:
-    """Record work as a CUDA graph, after two passes in which libraries prepare themselves."""
-    if setting.device == 'cpu':
-        raise UserError('a CUDA graph needs a GPU')
-    stream = torch.cuda.Stream(setting.device)
-    with torch.cuda.stream(stream):
-        start(), start()
-    torch.cuda.synchronize(setting.device)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        start()
-    return graph.replay
+class _Recorded:
+    """Work as a CUDA graph, recorded after two passes in which libraries prepare themselves.
+
+    Args:
+        start: The work. It is kept, because the graph works on the memory of its model and images.
+        device: Where it runs.
+
+    Raises:
+        UserError: on a CPU.
+    """
+
+    def __init__(self, start: Callable[[], None], device: str):
+        if device == 'cpu':
+            raise UserError('a CUDA graph needs a GPU')
+        self.start, self.graph = start, torch.cuda.CUDAGraph()
+        with torch.cuda.stream(torch.cuda.Stream(device)):
+            start(), start()
+        torch.cuda.synchronize(device)
+        with torch.cuda.graph(self.graph):
+            start()
+
+    def __call__(self) -> None:
+        self.graph.replay()
 
 
 def interleave(runs: dict[str, Callable[[], None]], rounds: int) -> dict[str, tuple[float, ...]]:
