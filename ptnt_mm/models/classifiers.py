@@ -3,38 +3,28 @@
 from mmengine.model import BaseModule
 from torch import Tensor, nn
 
-from ptnt_mm.models.backbone import full_names, init_weights_
-from ptnt_mm.models.cpvt import CPVT_ARCHS
-from ptnt_mm.models.pyramid_tnt import ARCHS, PyramidTNT
+from ptnt_mm.models.backbone import Backbone, full_names, init_weights_
+from ptnt_mm.models.pyramid_tnt import PyramidTNT
 from ptnt_mm.models.single_scale import SingleScaleBackbone
-from ptnt_mm.models.tnt import LEGACY_TNT_ARCHS, TNT_ARCHS
 from ptnt_mm.registry import MODELS
+from ptnt_mm.weights.networks import family
 
-FAMILY = {
-    'PyramidTNT': ARCHS,
-    'TNT': TNT_ARCHS,
-    'LegacyTNT': LEGACY_TNT_ARCHS,
-    'CPVT': CPVT_ARCHS,
-}
-"""The rows of each class."""
 
-_PREFIXES = {'': 'PyramidTNT', 'tnt_': 'TNT', 'cpvt_': 'CPVT'}
-
-CLASSIFIERS = {
-    prefix + word: (backbone, arch)
-    for prefix, backbone in _PREFIXES.items()
-    for word, arch in full_names(FAMILY[backbone]).items()
-}
-"""Backbone and arch of each classifier, by names such as 'small', 's', 'tnt_small' and 'tnt_s'."""
+def classifiers() -> dict[str, tuple[type[Backbone], str]]:
+    """Network and arch by the names of classifiers, such as 'small', 's', 'tnt_small', 'tnt_s'."""
+    return {
+        network.arch_prefix + word: (network, arch)
+        for network in family().values()
+        for word, arch in full_names(network.archs).items()
+    }
 
 
 def build_classifier(name: str) -> BaseModule:
-    """Build a classifier of the family with random weights, by a name in ``CLASSIFIERS``."""
-    backbone, arch = CLASSIFIERS[name]
-    if backbone == 'PyramidTNT':
+    """Build a classifier of the family with random weights, by a name in :func:`classifiers`."""
+    network, arch = classifiers()[name]
+    if network is PyramidTNT:
         return PyramidTNTClassifier(arch)
-    # With its scope: mmpretrain has a TNT as well.
-    return PlainClassifier(dict(type=f'mmengine.{backbone}', arch=arch))
+    return PlainClassifier(dict(type=network, arch=arch))
 
 
 @MODELS.register_module()

@@ -2,16 +2,19 @@
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 from torch import Tensor, nn
 
 from ptnt_mm.models.attention import ATTENTIONS
-from ptnt_mm.models.backbone import Published, check_heads, choose, read_arch
+from ptnt_mm.models.backbone import check_heads, choose, read_arch
 from ptnt_mm.models.blocks import OuterBlock, run_block
 from ptnt_mm.models.positions import PEG
 from ptnt_mm.models.single_scale import SingleScaleBackbone
 from ptnt_mm.models.tokens import SINGLE_SCALE_PATCH, Grid, map_to_tokens, reduced
 from ptnt_mm.registry import MODELS
+from ptnt_mm.weights.names import Weights
+from ptnt_mm.weights.published import Published
 
 CPVT_ARCHS = {
     'tiny': dict(alias='ti', depth=12, dim=192, heads=3, published=(Published('cpvt_ti', 73.4),)),
@@ -75,6 +78,12 @@ class CPVT(SingleScaleBackbone):
             do not exist.
     """
 
+    archs = CPVT_ARCHS
+    arch_prefix = 'cpvt_'
+    recognised_by = r'blocks\.\d+\.outer_attn\.q\.bias'
+    width = 'dim'
+    roots = ('patch_embed', 'outer_pos', 'cls_token', 'blocks', 'peg')
+
     def __init__(
         self,
         arch: str | dict,
@@ -92,7 +101,7 @@ class CPVT(SingleScaleBackbone):
         with_cp: bool = False,
         init_cfg: dict | None = None,
     ):
-        arch = read_arch(arch, CPVT_ARCHS)
+        arch = read_arch(arch, self.archs)
         super().__init__(
             arch,
             dim=arch['dim'],
@@ -120,6 +129,16 @@ class CPVT(SingleScaleBackbone):
         for module in self.modules():
             if isinstance(module, PEG):
                 module.pretrained_may_lack = ()  # published weights have it
+
+    @classmethod
+    def options_of(cls, weights: Weights) -> dict[str, Any]:
+        """Whether there is a table, and whether there is a class token."""
+        options = {}
+        if 'outer_pos' in weights:
+            options['position'] = 'learned'
+        if 'cls_token' not in weights:
+            options['with_cls_token'] = False
+        return options
 
     def forward_tokens(self, image: Tensor) -> list[tuple[None, Tensor, Grid]]:
         """(B, 3, H, W) -> per output: None in place of words, outer (B, n + N, C), hw.

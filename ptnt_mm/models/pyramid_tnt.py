@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 from itertools import accumulate
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -11,7 +12,6 @@ from ptnt_mm.models.attention import ATTENTIONS
 from ptnt_mm.models.backbone import (
     Backbone,
     FeatureInfo,
-    Published,
     check_heads,
     check_out_indices,
     check_pretrain_img_size,
@@ -51,6 +51,9 @@ from ptnt_mm.models.tokens import (
     words_to_quads,
 )
 from ptnt_mm.registry import MODELS
+from ptnt_mm.weights.names import Weights
+from ptnt_mm.weights.networks import Table
+from ptnt_mm.weights.published import Published
 
 NUM_STAGES = 4
 
@@ -271,6 +274,11 @@ class Stage(nn.Module):
         self.relative_position = relative_position(pretrain_hw, self.key_hw(pretrain_hw))
         self.register_parameter('relative_pos', self.relative_position.new_table(outer_heads))
 
+    def pretrained_tables(self) -> dict[str, Table]:
+        """The table between queries and keys, converted as it is resized."""
+        resize = self.relative_position.resize
+        return dict(relative_pos=Table(resize, dims=4, grid_axes=(2, 3)))
+
     def key_hw(self, hw: Grid) -> Grid:
         """The grid of the keys, in tokens, for a grid of sentences."""
         return reduced(hw, self.sr_ratio)
@@ -341,7 +349,20 @@ class PyramidTNT(Backbone):
             ``pretrain_img_size`` that is not a multiple of 64.
     """
 
+    archs = ARCHS
+    recognised_by = r'word_merges\.|stages\.\d+\.(relative_pos|blocks\.\d+\.outer_)'
+    width = 'outer_dims'
+    roots = ('patch_embed', 'outer_pos', 'inner_pos', 'word_merges', 'sentence_merges', 'stages')
     patch = PATCH
+    size_step = PATCH * 2 ** (NUM_STAGES - 1)
+    parts = (
+        (r'patch_embed|outer_pos|inner_pos', 'stem'),
+        (r'stages\.(\d)\.blocks\.\d+\.(?:inner_|proj)', 'stage {} inner'),
+        (r'stages\.(\d)', 'stage {} outer'),
+        (r'word_merges|sentence_merges', 'merges'),
+        (r'norm\d', 'output norms'),
+        (r'norm|head', 'head'),
+    )
 
     def __init__(
         self,
@@ -364,14 +385,12 @@ class PyramidTNT(Backbone):
         init_cfg: dict | None = None,
     ):
         super().__init__(frozen_stages, NUM_STAGES, init_cfg)
-        arch = read_arch(arch, ARCHS)
+        arch = read_arch(arch, self.archs)
         _check_arch(arch)
         self.out_indices = check_out_indices(out_indices, NUM_STAGES, 'stages', '(1, 2, 3)')
         if pretrain_img_size is None:
             pretrain_img_size = arch['pretrain_img_size']
-        self.pretrain_img_size = check_pretrain_img_size(
-            pretrain_img_size, PATCH * 2 ** (NUM_STAGES - 1)
-        )
+        self.pretrain_img_size = check_pretrain_img_size(pretrain_img_size, self.size_step)
         self.norm_eval = norm_eval
         strides = [PATCH * 2**i for i in range(NUM_STAGES)]
         self.feature_info = FeatureInfo('stages', arch['outer_dims'], strides, self.out_indices)
@@ -421,6 +440,19 @@ class PyramidTNT(Backbone):
                 self.add_module(f'norm{i}', OutputNorm(outer_dims[i]))
 
         self._init_and_freeze()
+
+    @classmethod
+    def options_of(cls, weights: Weights) -> dict[str, Any]:
+        """Whether there are SE, relative tables (the detector CFDT has none) and BatchNorm."""
+        options = {}
+        if any('.se_layer.' in key for key in weights):
+            options['with_se'] = True
+        if not any(key.endswith('relative_pos') for key in weights):
+            options['position'] = 'learned'
+        if not any(key.endswith('running_mean') for key in weights):
+            # Any number of groups has the same weights.
+            options['norm_cfg'] = dict(type='GN', num_groups=1)
+        return options
 
     def forward(self, image: Tensor) -> tuple[Tensor, ...]:
         """(B, 3, H, W) -> one map (B, C_i, ceil(H / stride_i), ceil(W / stride_i)) per output.

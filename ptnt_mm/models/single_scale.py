@@ -47,6 +47,13 @@ class SingleScaleBackbone(Backbone):
     """
 
     patch = SINGLE_SCALE_PATCH
+    size_step = SINGLE_SCALE_PATCH
+    parts = (
+        (r'blocks\.\d+\.(?:inner_|proj)', 'inner'),
+        (r'blocks', 'outer'),
+        (r'norm', 'output norms'),
+        (r'', 'stem'),
+    )
 
     def __init__(
         self,
@@ -68,7 +75,7 @@ class SingleScaleBackbone(Backbone):
         self.feature_info = FeatureInfo(
             'blocks', (dim,) * self.depth, (SINGLE_SCALE_PATCH,) * self.depth, self.out_indices
         )
-        side = check_pretrain_img_size(pretrain_img_size, SINGLE_SCALE_PATCH)
+        side = check_pretrain_img_size(pretrain_img_size, self.size_step)
         self.pretrain_hw = (side // SINGLE_SCALE_PATCH,) * 2
         self.class_tokens = class_tokens
         self.gives_class_token = choose('out_type', out_type, OUT_TYPES)

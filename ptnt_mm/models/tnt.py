@@ -3,11 +3,12 @@
 import math
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 from torch import Tensor, nn
 
 from ptnt_mm.models.attention import ATTENTIONS
-from ptnt_mm.models.backbone import Published, check_heads, choose, choose_position, read_arch
+from ptnt_mm.models.backbone import check_heads, choose, choose_position, read_arch
 from ptnt_mm.models.blocks import NestedBlock, WordNorm, run_block, word_to_sentence
 from ptnt_mm.models.single_scale import SingleScaleBackbone
 from ptnt_mm.models.tokens import (
@@ -19,6 +20,8 @@ from ptnt_mm.models.tokens import (
     tokens_to_map,
 )
 from ptnt_mm.registry import MODELS
+from ptnt_mm.weights.names import Weights
+from ptnt_mm.weights.published import Published
 
 _TNT_RELEASE = 'https://github.com/huawei-noah/Efficient-AI-Backbones/releases/download/tnt'
 
@@ -154,6 +157,13 @@ class TNT(SingleScaleBackbone):
     """
 
     archs = TNT_ARCHS
+    arch_prefix = 'tnt_'
+    recognised_by = r'blocks\.\d+\.proj_norm2\.'
+    width = 'outer_dim'
+    roots = (
+        'patch_embed', 'outer_pos', 'inner_pos', 'cls_token', 'proj', 'proj_norm1', 'proj_norm2',
+        'blocks', 'peg',
+    )  # fmt: skip
     stem = WordStem
     new_projection = staticmethod(word_to_sentence)
 
@@ -219,6 +229,11 @@ class TNT(SingleScaleBackbone):
         )
         self._build_blocks(new_block, position, drop_rate, drop_path_rate)
 
+    @classmethod
+    def options_of(cls, weights: Weights) -> dict[str, Any]:
+        """Whether there is squeeze and excitation."""
+        return dict(with_se=True) if any('.se_layer.' in key for key in weights) else {}
+
     def forward_tokens(self, image: Tensor) -> list[tuple[Tensor, Tensor, Grid]]:
         """(B, 3, H, W) -> per output: inner (B*N, m, c), outer (B, 1 + N, C), hw.
 
@@ -262,6 +277,8 @@ class LegacyTNT(TNT):
     """
 
     archs = LEGACY_TNT_ARCHS
+    arch_prefix = 'tnt_legacy_'
+    recognised_by = r'blocks\.\d+\.proj\.bias'
     stem = LegacyWordStem
     new_projection = staticmethod(_legacy_word_to_sentence)
 
