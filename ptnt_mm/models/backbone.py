@@ -22,7 +22,7 @@ from ptnt_mm.models.positions import (
     PositionEncoding,
     resize_learned,
 )
-from ptnt_mm.models.tokens import pad, reduced
+from ptnt_mm.models.tokens import Grid, pad, reduced, tokens_to_contiguous_map
 from ptnt_mm.utils.text import unknown_name
 from ptnt_mm.weights.networks import Network, Table
 from ptnt_mm.weights.pretrained import PretrainedTrunk
@@ -77,10 +77,10 @@ class FeatureInfo:
 class Backbone(Network, BaseModule):
     """A backbone that freezes its first parts, and refuses weights that do not fit.
 
-    A subclass declares the attributes of :class:`Network`, calls :meth:`_init_and_freeze` at the
-    end of its constructor, and returns from :meth:`_frozen_modules` the modules that
-    ``frozen_stages`` refers to. Parameters of the backbone itself, outside of its modules, are
-    tables and tokens that belong to the stem.
+    A subclass declares the attributes of :class:`Network`, defines :meth:`forward_tokens`, calls
+    :meth:`_init_and_freeze` at the end of its constructor, and returns from
+    :meth:`_frozen_modules` the modules that ``frozen_stages`` refers to. Parameters of the backbone
+    itself, outside of its modules, are tables and tokens that belong to the stem.
 
     Args:
         frozen_stages: -1 freezes nothing, 0 the stem, k the first k stages or blocks too.
@@ -119,6 +119,36 @@ class Backbone(Network, BaseModule):
     def out_strides(self) -> tuple[int, ...]:
         """Stride of each returned map, in pixels."""
         return tuple(self.feature_info.reduction())
+
+    def forward(self, image: Tensor) -> tuple[Tensor, ...]:
+        """(B, 3, H, W) -> one map (B, C_i, ceil(H / stride_i), ceil(W / stride_i)) per output.
+
+        Maps are contiguous, as the operators of the hosts expect: several of mmcv's, RoIAlign among
+        them, misread a map in channels-last order without an error. They exclude class tokens.
+
+        Args:
+            image: Normalised RGB images of any size.
+
+        Raises:
+            ValueError: for a different number of channels or axes, integers, or a side below one
+                token.
+        """
+        first = self.class_tokens
+        return tuple(
+            # An empty slice would be an operator in an exported graph.
+            tokens_to_contiguous_map(outer[:, first:] if first else outer, hw)
+            for _, outer, hw in self.forward_tokens(image)
+        )
+
+    @abstractmethod
+    def forward_tokens(self, image: Tensor) -> list[tuple[Tensor | None, Tensor, Grid]]:
+        """(B, 3, H, W) -> per output: inner (B*N, m, c) or None, outer (B, n + N, C), hw.
+
+        The outer tokens, n class tokens first, are those of the map, after its norm if it has one.
+
+        Raises:
+            ValueError: as :meth:`forward`.
+        """
 
     def init_weights(self) -> None:
         """Load the weights in ``init_cfg``; random ones were drawn when the model was built.

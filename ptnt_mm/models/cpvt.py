@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from ptnt_mm.models.attention import ATTENTIONS
 from ptnt_mm.models.backbone import check_heads, choose, read_arch
-from ptnt_mm.models.blocks import OuterBlock, run_block
+from ptnt_mm.models.blocks import OuterBlock
 from ptnt_mm.models.positions import PEG
 from ptnt_mm.models.single_scale import SingleScaleBackbone
 from ptnt_mm.models.tokens import SINGLE_SCALE_PATCH, Grid, map_to_tokens, reduced
@@ -140,20 +140,6 @@ class CPVT(SingleScaleBackbone):
             options['with_cls_token'] = False
         return options
 
-    def forward_tokens(self, image: Tensor) -> list[tuple[None, Tensor, Grid]]:
-        """(B, 3, H, W) -> per output: None in place of words, outer (B, n + N, C), hw.
-
-        ``n`` is 1 with a class token, which comes first, and otherwise 0. Outer tokens of the last
-        block are normalised.
-
-        Raises:
-            ValueError: as :meth:`forward`.
-        """
-        outer, hw = self.patch_embed(self._padded(image))
-        outer = self._add_positions(outer, hw)
-        levels = []
-        for i, block in enumerate(self.blocks):
-            outer = run_block(block, self.with_cp, outer, hw, None)
-            if i in self.out_indices:
-                levels.append((None, self._normed(i, outer), hw))
-        return levels
+    def embed(self, image: Tensor) -> tuple[None, Tensor, Grid]:
+        """(B, 3, H, W) -> None in place of words, outer (B, N, C), hw (H/16, W/16)."""
+        return None, *self.patch_embed(image)

@@ -46,7 +46,6 @@ from ptnt_mm.models.tokens import (
     map_to_words,
     pad,
     reduced,
-    tokens_to_contiguous_map,
     tokens_to_map,
     words_to_quads,
 )
@@ -454,22 +453,8 @@ class PyramidTNT(Backbone):
             options['norm_cfg'] = dict(type='GN', num_groups=1)
         return options
 
-    def forward(self, image: Tensor) -> tuple[Tensor, ...]:
-        """(B, 3, H, W) -> one map (B, C_i, ceil(H / stride_i), ceil(W / stride_i)) per output.
-
-        Maps are contiguous.
-
-        Args:
-            image: Normalised RGB images of any size.
-
-        Raises:
-            ValueError: for a different number of channels or axes, integers, or a side below 8.
-        """
-        levels = self.forward_tokens(image)
-        return tuple(self._output(i, *levels[i][1:]) for i in self.out_indices)
-
     def forward_tokens(self, image: Tensor) -> list[tuple[Tensor, Tensor, Grid]]:
-        """(B, 3, H, W) -> per built stage: inner (B*N, 16, c), outer (B, N, C), hw.
+        """(B, 3, H, W) -> per output: inner (B*N, 16, c), outer (B, N, C), hw.
 
         Raises:
             ValueError: as :meth:`forward`.
@@ -481,14 +466,15 @@ class PyramidTNT(Backbone):
         encoding = self.position.encode(self.outer_pos, hw, like=outer)
         if encoding is not None:
             outer = outer + self.pos_drop(encoding).to(outer.dtype)
-        levels = []
+        outputs = []
         for i, stage in enumerate(self.stages):
             if i > 0:
                 inner = self.word_merges[i - 1](inner, hw)
                 outer, hw = self.sentence_merges[i - 1](outer, hw)
             inner, outer = stage(inner, outer, hw)
-            levels.append((inner, outer, hw))
-        return levels
+            if i in self.out_indices:
+                outputs.append((inner, self._normed(i, outer), hw))
+        return outputs
 
     def train(self, mode: bool = True) -> 'PyramidTNT':
         """Set the mode, but leave frozen modules in evaluation mode."""
@@ -529,15 +515,9 @@ class PyramidTNT(Backbone):
             depth = last if kind == 'head' or kind.startswith('norm') else 0
         return depth, last + 1
 
-    def _output(self, i: int, outer: Tensor, hw: Grid) -> Tensor:
-        """Outer (B, N, C) -> (B, C, h, w), contiguous, as the operators of the hosts expect.
-
-        Several of mmcv's, RoIAlign among them, misread a map in channels-last order without an
-        error.
-        """
-        if self.out_norms:
-            outer = self.get_submodule(f'norm{i}')(outer)
-        return tokens_to_contiguous_map(outer, hw)
+    def _normed(self, i: int, outer: Tensor) -> Tensor:
+        """The output of stage ``i``, normalised if outputs are."""
+        return self.get_submodule(f'norm{i}')(outer) if self.out_norms else outer
 
     def _frozen_modules(self) -> list[nn.Module]:
         """The stem for 0, and the first k stages with the merges between them for k."""

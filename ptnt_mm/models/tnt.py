@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from ptnt_mm.models.attention import ATTENTIONS
 from ptnt_mm.models.backbone import check_heads, choose, choose_position, read_arch
-from ptnt_mm.models.blocks import NestedBlock, WordNorm, run_block, word_to_sentence
+from ptnt_mm.models.blocks import NestedBlock, WordNorm, word_to_sentence
 from ptnt_mm.models.single_scale import SingleScaleBackbone
 from ptnt_mm.models.tokens import (
     SINGLE_SCALE_PATCH,
@@ -233,23 +233,6 @@ class TNT(SingleScaleBackbone):
     def options_of(cls, weights: Weights) -> dict[str, Any]:
         """Whether there is squeeze and excitation."""
         return dict(with_se=True) if any('.se_layer.' in key for key in weights) else {}
-
-    def forward_tokens(self, image: Tensor) -> list[tuple[Tensor, Tensor, Grid]]:
-        """(B, 3, H, W) -> per output: inner (B*N, m, c), outer (B, 1 + N, C), hw.
-
-        The class token comes first. Outer tokens of the last block are normalised.
-
-        Raises:
-            ValueError: as :meth:`forward`.
-        """
-        inner, outer, hw = self.embed(self._padded(image))
-        outer = self._add_positions(outer, hw)
-        levels = []
-        for i, block in enumerate(self.blocks):
-            inner, outer = run_block(block, self.with_cp, inner, outer, hw, None)
-            if i in self.out_indices:
-                levels.append((inner, self._normed(i, outer), hw))
-        return levels
 
     def embed(self, image: Tensor) -> tuple[Tensor, Tensor, Grid]:
         """(B, 3, H, W) -> inner (B*N, m, c), outer (B, N, C), hw (H/16, W/16)."""
