@@ -120,6 +120,11 @@ class Backbone(Network, BaseModule):
         """Stride of each returned map, in pixels."""
         return tuple(self.feature_info.reduction())
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether its last output is that of the whole network, after the norm of a classifier."""
+        return self.feature_info.out_indices[-1] == len(self.feature_info.info) - 1
+
     def forward(self, image: Tensor) -> tuple[Tensor, ...]:
         """(B, 3, H, W) -> one map (B, C_i, ceil(H / stride_i), ceil(W / stride_i)) per output.
 

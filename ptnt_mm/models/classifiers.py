@@ -1,11 +1,10 @@
-"""Image classifiers: PyramidTNT as its authors published it, and a head on TNT or CPVT."""
+"""Image classifiers: PyramidTNT as its authors published it, and a head on any backbone."""
 
 from mmengine.model import BaseModule
 from torch import Tensor, nn
 
 from ptnt_mm.models.backbone import Backbone, full_names, init_weights_
 from ptnt_mm.models.pyramid_tnt import PyramidTNT
-from ptnt_mm.models.single_scale import SingleScaleBackbone
 from ptnt_mm.registry import MODELS
 from ptnt_mm.weights.networks import family
 
@@ -78,18 +77,18 @@ class PyramidTNTClassifier(PyramidTNT):
 
 @MODELS.register_module()
 class PlainClassifier(BaseModule):
-    """A linear head on a backbone of one scale.
+    """A linear head on a backbone of the family.
 
     The head reads the class token, or the mean of all tokens if there is none. Its weights have the
     names of mmpretrain's, so ``ptnt_mm.weights.mmengine.load_strictly`` reads the same files,
     including published classifiers.
 
     Args:
-        backbone: The settings of a :class:`TNT` or :class:`CPVT` that returns its last block.
+        backbone: The settings of a backbone that returns its last block or stage, normalised.
         num_classes: Length of the logits.
 
     Raises:
-        ValueError: for any other backbone, or one that ends before its last block.
+        ValueError: for any other backbone.
     """
 
     pretrained_may_lack = ('head',)
@@ -97,8 +96,11 @@ class PlainClassifier(BaseModule):
     def __init__(self, backbone: dict, num_classes: int = 1000):
         super().__init__()
         self.backbone = MODELS.build(backbone)
-        if not isinstance(self.backbone, SingleScaleBackbone) or self.backbone.norm is None:
-            raise ValueError(f'backbone is {backbone}: expected TNT or CPVT with its last block')
+        if not isinstance(self.backbone, Backbone) or not self.backbone.is_complete:
+            raise ValueError(
+                f'backbone is {backbone}: expected one of this package that returns its last block '
+                'or stage, normalised (PyramidTNT: out_norms=True)'
+            )
         fc = nn.Linear(self.backbone.out_channels[-1], num_classes)
         self.head = nn.ModuleDict(dict(fc=fc)).apply(init_weights_)
 

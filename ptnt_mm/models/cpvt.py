@@ -52,8 +52,7 @@ class CPVT(SingleScaleBackbone):
         arch: 'tiny', 'small', 'base', their aliases 'ti', 's', 'b', or a dict with the keys of a
             row of ``CPVT_ARCHS``.
         out_indices: The blocks whose maps are returned, increasing; negative ones count from the
-            last.
-            The last block's map is the output of the final LayerNorm.
+            last, whose map is the output of the final LayerNorm.
         pretrain_img_size: Side in pixels, a multiple of 16, that a position table would belong to.
         position: Position encoding: 'peg' as published, 'learned' (as DeiT), 'sinusoidal' or
             'none'. A dict with the name as ``type`` can also set options: for a PEG ``blocks``,

@@ -440,6 +440,11 @@ class PyramidTNT(Backbone):
 
         self._init_and_freeze()
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether its last output is that of stage 4, normalised."""
+        return self.out_norms and super().is_complete
+
     @classmethod
     def options_of(cls, weights: Weights) -> dict[str, Any]:
         """Whether there are SE, relative tables (the detector CFDT has none) and BatchNorm."""
@@ -477,7 +482,7 @@ class PyramidTNT(Backbone):
         return outputs
 
     def train(self, mode: bool = True) -> 'PyramidTNT':
-        """Set the mode, but leave frozen modules in evaluation mode."""
+        """Set the mode; frozen modules, and BatchNorm with ``norm_eval``, stay in evaluation."""
         super().train(mode)
         if self.norm_eval:
             for module in filter(is_batch_norm, self.modules()):

@@ -131,8 +131,7 @@ class TNT(SingleScaleBackbone):
     Args:
         arch: 'small' or 's', 'base' or 'b', or a dict with the keys of a row of ``TNT_ARCHS``.
         out_indices: The blocks whose maps are returned, increasing; negative ones count from the
-            last.
-            The last block's map is the output of the final LayerNorm.
+            last, whose map is the output of the final LayerNorm.
         pretrain_img_size: Side in pixels, a multiple of 16, that the sentence table belongs to.
         position: Position encoding of sentences: 'learned' as published, 'sinusoidal', 'peg' or
             'none'. A dict with the name as ``type`` can also set options (see ``positions.py``).

@@ -30,7 +30,7 @@ from ptnt_mm.weights.reader.read import read_checkpoint
 from ptnt_mm.weights.reader.tensors_file import require_package
 
 # Metadata of a published checkpoint. Inferencers print the class names.
-_PUBLISHED = ('epoch', 'iter', 'time', 'seed', 'mmengine_version', 'dataset_meta', 'arch', 'metric')
+_METADATA = ('epoch', 'iter', 'time', 'seed', 'mmengine_version', 'dataset_meta', 'arch', 'metric')
 
 # The largest size, in pixels, for which a backbone is built.
 _MAX_SIZE = 2**14
@@ -109,7 +109,7 @@ def publish_checkpoint(file: str, folder: Path | None = None, overwrite: bool = 
         raise UserError(f'{folder} is not a folder: create it, or specify another')
     checkpoint = read_checkpoint(file)
     meta = checkpoint.get('meta', checkpoint)
-    published = {key: meta[key] for key in _PUBLISHED if key in meta}
+    published = {key: meta[key] for key in _METADATA if key in meta}
     content = _saved({'meta': published, 'state_dict': _own_weights(checkpoint, file)})
     # The name of a file or of an address, without its format.
     name = Path(urlparse(file).path if '://' in file else file).name

@@ -64,6 +64,17 @@ class Network:
     submodule may define this attribute too.
     """
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Check that a network of the family declares everything."""
+        super().__init_subclass__(**options)
+        needed = ('recognised_by', 'width', 'roots', 'patch', 'size_step')
+        missing = [name for name in needed if not hasattr(cls, name)]
+        if 'archs' in vars(cls) and missing:
+            raise TypeError(
+                f'{cls.__name__} sets archs but not {", ".join(missing)}: ptnt_mm.weights.networks '
+                'describes what a network declares'
+            )
+
     @classmethod
     def options_of(cls, weights: Weights) -> dict[str, Any]:
         """Arguments of the constructor that weights show, where they are not the defaults."""

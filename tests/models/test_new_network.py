@@ -11,7 +11,7 @@ from ptnt_mm.cli.main import run
 from ptnt_mm.complexity import build_by_name, measure_complexity
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.models import PlainClassifier
-from ptnt_mm.models.backbone import find_trunk
+from ptnt_mm.models.backbone import Backbone, find_trunk
 from ptnt_mm.registry import MODELS
 from ptnt_mm.visualize.recording import record
 from ptnt_mm.weights.files import describe_checkpoint
@@ -95,6 +95,11 @@ def test_its_blocks_are_recorded():
     recording = record(model, model, golden.image(1, 64, 96), (1.0, 1.0))
     assert [block.name for block in recording.blocks] == ['block 1', 'block 2']
     assert [block.hw for block in recording.blocks] == [(4, 6)] * 2
+
+
+def test_what_it_does_not_declare_is_named():
+    with pytest.raises(TypeError, match='Half sets archs but not width, roots:'):
+        type('Half', (Backbone,), dict(archs={}, recognised_by='half', patch=8, size_step=8))
 
 
 def test_rates_by_depth():
