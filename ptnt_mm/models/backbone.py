@@ -140,7 +140,7 @@ class Backbone(Network, BaseModule):
         """
         first = self.class_tokens
         return tuple(
-            # An empty slice would be an operator in an exported graph.
+            # A slice from 0 would be an operator in an exported graph.
             tokens_to_contiguous_map(outer[:, first:] if first else outer, hw)
             for _, outer, hw in self.forward_tokens(image)
         )
