@@ -273,11 +273,6 @@ class Stage(nn.Module):
         self.relative_position = relative_position(pretrain_hw, self.key_hw(pretrain_hw))
         self.register_parameter('relative_pos', self.relative_position.new_table(outer_heads))
 
-    def pretrained_tables(self) -> dict[str, Table]:
-        """The table between queries and keys, converted as it is resized."""
-        resize = self.relative_position.resize
-        return dict(relative_pos=Table(resize, dims=4, grid_axes=(2, 3)))
-
     def key_hw(self, hw: Grid) -> Grid:
         """The grid of the keys, in tokens, for a grid of sentences."""
         return reduced(hw, self.sr_ratio)
@@ -294,6 +289,11 @@ class Stage(nn.Module):
             else:
                 outer = run_block(block, self.with_cp, outer, hw, bias)
         return inner, outer
+
+    def pretrained_tables(self) -> dict[str, Table]:
+        """The table between queries and keys, converted as it is resized."""
+        resize = self.relative_position.resize
+        return dict(relative_pos=Table(resize, dims=4, grid_axes=(2, 3)))
 
 
 class OutputNorm(nn.LayerNorm):
@@ -349,6 +349,7 @@ class PyramidTNT(Backbone):
     """
 
     archs = ARCHS
+    arch_prefix = ''
     recognised_by = r'word_merges\.|stages\.\d+\.(relative_pos|blocks\.\d+\.outer_)'
     width = 'outer_dims'
     roots = ('patch_embed', 'outer_pos', 'inner_pos', 'word_merges', 'sentence_merges', 'stages')

@@ -31,19 +31,22 @@ class Table(NamedTuple):
 class Network:
     """Base class of a network with weights.
 
-    A registered class that sets ``archs`` in its own body is a network of the family. A subclass
-    that only adds parts is not: files of its base fit it.
+    A registered class that sets ``recognised_by`` in its own body is a network of the family. A
+    subclass that only adds parts or variants is not: its weights look like those of its base.
+
+    Raises:
+        TypeError: for a network of the family that does not declare everything.
     """
+
+    recognised_by: str
+    """Pattern of names that only this network's weights have, without the prefix of a wrapper."""
 
     archs: Mapping[str, Mapping[str, Any]]
     """A row for each variant. ``published`` are its :class:`~ptnt_mm.weights.published.Published`
     files; ``alias`` is its short name."""
 
-    arch_prefix = ''
+    arch_prefix: str
     """Put before the variants' names where those of all networks stand together: 'tnt_small'."""
-
-    recognised_by: str
-    """Pattern of names that only this network's weights have, without the prefix of a wrapper."""
 
     width: str
     """Key of a row: the channels of the outer tokens, a number or one for each stage."""
@@ -65,15 +68,16 @@ class Network:
     """
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Check that a network of the family declares everything."""
         super().__init_subclass__(**options)
-        needed = ('recognised_by', 'width', 'roots', 'patch', 'size_step')
-        missing = [name for name in needed if not hasattr(cls, name)]
-        if 'archs' in vars(cls) and missing:
-            raise TypeError(
-                f'{cls.__name__} sets archs but not {", ".join(missing)}: ptnt_mm.weights.networks '
-                'describes what a network declares'
-            )
+        if 'recognised_by' in vars(cls):
+            missing = [name for name in ('archs', 'arch_prefix') if name not in vars(cls)]
+            inherited = ('width', 'roots', 'patch', 'size_step')
+            missing += [name for name in inherited if not hasattr(cls, name)]
+            if missing:
+                raise TypeError(
+                    f'{cls.__name__} sets recognised_by but not {", ".join(missing)}: see Network '
+                    f'in {__name__}'
+                )
 
     @classmethod
     def options_of(cls, weights: Weights) -> dict[str, Any]:
@@ -95,7 +99,7 @@ def family() -> dict[str, type[Network]]:
     networks = {
         name: cls
         for name, cls in MODELS.module_dict.items()
-        if isinstance(cls, type) and issubclass(cls, Network) and 'archs' in vars(cls)
+        if isinstance(cls, type) and issubclass(cls, Network) and 'recognised_by' in vars(cls)
     }
     return dict(sorted(networks.items(), key=lambda item: item[1].arch_prefix))
 

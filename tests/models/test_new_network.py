@@ -98,7 +98,9 @@ def test_its_blocks_are_recorded():
 
 
 def test_what_it_does_not_declare_is_named():
-    with pytest.raises(TypeError, match='Half sets archs but not width, roots:'):
+    with pytest.raises(
+        TypeError, match='Half sets recognised_by but not arch_prefix, width, roots:'
+    ):
         type('Half', (Backbone,), dict(archs={}, recognised_by='half', patch=8, size_step=8))
 
 
