@@ -68,7 +68,8 @@ def describe_checkpoint(file: str) -> Iterator[tuple[str, Any]]:
     if bad := not_finite(weights):
         yield 'broken', f'NaN or infinity in {first_few(bad)}'
     # Without an arch: weights that no backbone of the family has.
-    strangers = [key for key in trunk if key.split('.')[0] not in trunk_roots()]
+    roots = trunk_roots()
+    strangers = [key for key in trunk if key.split('.')[0] not in roots]
     unused = (report.unused if report else strangers) + others
     yield 'unused', ', '.join(_unused(checkpoint, entry, unused)) or 'nothing'
     # Short entries of its metadata.

@@ -48,21 +48,6 @@ def identify(weights: Weights) -> Identity:
     return Identity(None, None, None)
 
 
-def _arch_of(weights: Weights, network: type[Network]) -> str | None:
-    """The only arch with the widths of the weights."""
-    widths = {
-        int(norm[1] or 0): tuple(weight.shape)
-        for key, weight in weights.items()
-        if (norm := _FIRST_NORM.fullmatch(key))
-    }
-    fitting = [
-        arch
-        for arch, row in network.archs.items()
-        if widths and all(_has_width(row[network.width], i, shape) for i, shape in widths.items())
-    ]
-    return fitting[0] if len(fitting) == 1 else None
-
-
 def looks_like(weights: Weights) -> str:
     """Describe in words the model that weights belong to."""
     found = identify(weights)
@@ -78,6 +63,21 @@ def side_of_square(places: int) -> int | None:
     """Side of a square grid, in tokens; None if the number is not a square."""
     side = math.isqrt(max(places, 0))
     return side if side and side * side == places else None
+
+
+def _arch_of(weights: Weights, network: type[Network]) -> str | None:
+    """The only arch with the widths of the weights."""
+    widths = {
+        int(norm[1] or 0): tuple(weight.shape)
+        for key, weight in weights.items()
+        if (norm := _FIRST_NORM.fullmatch(key))
+    }
+    fitting = [
+        arch
+        for arch, row in network.archs.items()
+        if widths and all(_has_width(row[network.width], i, shape) for i, shape in widths.items())
+    ]
+    return fitting[0] if len(fitting) == 1 else None
 
 
 def _has_width(widths: int | tuple[int, ...], stage: int, shape: tuple[int, ...]) -> bool:

@@ -49,7 +49,8 @@ class Network:
     """Put before the variants' names where those of all networks stand together: 'tnt_small'."""
 
     width: str
-    """Key of a row: the channels of the outer tokens, a number or one for each stage."""
+    """Key of a row: the channels of the outer tokens, a number or one for each stage. A file's
+    variant is the one with the widths of the first norm of each stage's first block."""
 
     roots: tuple[str, ...]
     """First parts of the names of its weights, without norms of outputs and heads."""
