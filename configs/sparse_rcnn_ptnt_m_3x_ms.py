@@ -1,5 +1,5 @@
 # Sparse R-CNN with PyramidTNT-M, COCO 3x with multi-scale training.
 _base_ = ['_base_/archs/ptnt_m.py', '_base_/sparse_rcnn_ptnt_3x_ms.py']
 
-_base_.model.backbone.arch = _base_.arch
-_base_.model.neck[0].in_channels = _base_.model.neck[1].in_channels = _base_.channels
+_base_.model.backbone.arch = _base_.pop('arch')
+_base_.model.neck[0].in_channels = _base_.model.neck[1].in_channels = _base_.pop('channels')

@@ -22,10 +22,8 @@ from torch import nn
 from ptnt_mm.config.build import build_model
 from ptnt_mm.config.read import read_config, require_keys
 from ptnt_mm.config.zoo import config_names
-from ptnt_mm.models.backbone import Backbone, find_trunk
-from ptnt_mm.models.classifiers import CLASSIFIERS, build_classifier
-from ptnt_mm.models.pyramid_tnt import PyramidTNT, Stage
-from ptnt_mm.models.single_scale import SingleScaleBackbone
+from ptnt_mm.models.backbone import find_trunk
+from ptnt_mm.models.classifiers import build_classifier, classifiers
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.tables import new_table, to_text
 from ptnt_mm.utils.text import unknown_name
@@ -35,25 +33,6 @@ ATTENTION_PRODUCTS = ('scaled_dot_product_attention', 'matmul', 'bmm', 'einsum')
 
 # Operations that the model runs itself, outside its submodules. Listed last.
 _OTHER = 'other'
-
-# The parts of a backbone: a pattern of names of parameters and modules, and a label. The first
-# match counts. {} in a label becomes the matched index, counted from 1.
-_BACKBONE_PARTS = {
-    PyramidTNT: (
-        (r'patch_embed|outer_pos|inner_pos', 'stem'),
-        (r'stages\.(\d)\.blocks\.\d+\.(?:inner_|proj)', 'stage {} inner'),
-        (r'stages\.(\d)', 'stage {} outer'),
-        (r'word_merges|sentence_merges', 'merges'),
-        (r'norm\d', 'output norms'),
-        (r'norm|head', 'head'),
-    ),
-    SingleScaleBackbone: (
-        (r'blocks\.\d+\.(?:inner_|proj)', 'inner'),
-        (r'blocks', 'outer'),
-        (r'norm', 'output norms'),
-        (r'', 'stem'),
-    ),
-}
 
 
 @dataclass(frozen=True)
@@ -138,10 +117,10 @@ def build_by_name(name: str) -> nn.Module:
     Raises:
         UserError: for an unknown name, or a config that cannot be read or built here.
     """
-    if name in CLASSIFIERS:
+    if name in classifiers():
         return build_classifier(name)
     if not name.endswith('.py') and name not in config_names():
-        raise UserError(unknown_name('arch or config', name, [*CLASSIFIERS, *config_names()]))
+        raise UserError(unknown_name('arch or config', name, [*classifiers(), *config_names()]))
     config = read_config(name)
     require_keys(config, ('model',))
     return build_model(config, f'the model of {name}')
@@ -163,8 +142,8 @@ def measure_complexity(model: nn.Module, shape: tuple[int, int]) -> Complexity:
     with _evaluating(model, shape), torch.no_grad():
         operations = _own(counter.by_module_and_operator())
     for name, module in model.named_modules():
-        if isinstance(module, Backbone | Stage):
-            # Resizing position tables to the image's grid. Published counts omit it.
+        if hasattr(module, 'pretrained_tables'):
+            # Resizing its tables to the image's grid. Published counts omit it.
             operations[name].pop('matmul', None)
     not_counted = sorted(name.rpartition('::')[2] for name in counter.unsupported_ops())
     return Complexity(shape, tuple(_parts(model, operations)), tuple(not_counted))
@@ -208,8 +187,7 @@ def _parts(model: nn.Module, operations: Mapping[str, Counter[str]]) -> Iterator
     """Group parameters and operations by part; skip empty parts."""
     trunk = find_trunk(model)
     path = next((name for name, module in model.named_modules() if module is trunk), '')
-    kinds = (parts for kind, parts in _BACKBONE_PARTS.items() if isinstance(trunk, kind))
-    patterns = next(kinds, ())
+    patterns = trunk.parts if trunk else ()
     parameters: Counter[str] = Counter()
     for name, parameter in model.named_parameters():
         parameters[_part_of(name, path, patterns)] += parameter.numel()

@@ -1,14 +1,12 @@
 # Semantic FPN with TNT-S, ADE20K, 8 GPUs x 4 images. Our recipe, not the paper's.
 _base_ = [
-    '../_base_/archs/tnt_s.py',
+    '../_base_/archs/tnt_s_pretrained.py',
     'mmseg::_base_/models/fpn_r50.py',
     '../_base_/ade20k_40k.py',
 ]
 
 data_preprocessor = dict(
-    # The published weights expect images scaled to [-1, 1], not normalised by ImageNet's mean.
-    mean=[127.5, 127.5, 127.5],
-    std=[127.5, 127.5, 127.5],
+    **_base_.pop('scaling'),
     size=(512, 512),
     # Pad test images that are smaller than the backbone accepts.
     test_cfg=dict(size=(16, 16)),
@@ -16,14 +14,7 @@ data_preprocessor = dict(
 model = dict(
     data_preprocessor=data_preprocessor,
     pretrained=None,
-    backbone=dict(
-        _delete_=True,
-        type='TNT',
-        arch=_base_.pop('arch'),
-        drop_path_rate=0.1,
-        # One of `ptnt weights`, downloaded once; offline, the error states where to put it.
-        init_cfg=dict(type='Pretrained', checkpoint='tnt_s'),
-    ),
+    backbone=dict(_delete_=True, **_base_.pop('backbone')),
     # The one map, at stride 16, becomes the four levels of the head.
     neck=dict(
         _delete_=True,

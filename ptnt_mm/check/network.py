@@ -12,9 +12,9 @@ from ptnt_mm.config.hosts import HOSTS
 from ptnt_mm.config.settings import dicts_within, type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.explain.causes import one_line
-from ptnt_mm.models.backbone import GREY
 from ptnt_mm.utils.findings import Finding, Severity, error, note, ok, warning
 from ptnt_mm.utils.text import counted, first_few
+from ptnt_mm.weights.published import GREY
 
 # A region proposal head has one class, a semantic head those of its maps, a backbone those of its
 # pretraining; mmseg's STDCHead predicts borders between classes.

@@ -223,12 +223,13 @@ def checkpoint(args: Namespace) -> None:
 def weights(args: Namespace) -> None:
     """Print a table of the published weights."""
     with importing():
-        from ptnt_mm.weights.published import LEADS, PUBLISHED
+        from ptnt_mm.weights.published import LEADS, published_files
 
+    files = published_files().values()
     table = new_listing(
         'name', 'network', 'top-1', 'MB', 'licence', 'SHA-256', 'download', 'address'
     )
-    for file, network in PUBLISHED.values():
+    for file, network in files:
         address = file.url or 'none was published'
         password = f' (password {file.password})' if file.password else ''
         about = (file.top_1, file.megabytes, file.licence if file.url else None, file.sha256)
@@ -241,7 +242,7 @@ def weights(args: Namespace) -> None:
         print(_ABOUT_WEIGHTS)
         print('Unconfirmed leads for PyramidTNT:')
         print(*(f'  {lead}' for lead in LEADS), sep='\n')
-        write([dict(file._asdict(), network=network) for file, network in PUBLISHED.values()])
+        write([dict(file._asdict(), network=network) for file, network in files])
 
 
 _ABOUT_WEIGHTS = """

@@ -11,59 +11,21 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from mmengine.model import BaseModule
 from torch import Tensor, nn
 
-from ptnt_mm.models.positions import POSITIONS, FirstEncoding, PositionEncoding
-from ptnt_mm.models.tokens import pad, reduced
-from ptnt_mm.registry import WEIGHT_INITIALIZERS
+from ptnt_mm.models.positions import (
+    POSITIONS,
+    FirstEncoding,
+    PositionEncoding,
+    resize_learned,
+)
+from ptnt_mm.models.tokens import Grid, pad, reduced, tokens_to_contiguous_map
 from ptnt_mm.utils.text import unknown_name
-
-GREY = (127.5, 127.5, 127.5)
-
-
-class Published(NamedTuple):
-    """A file of weights from ImageNet-1k, as its publisher describes it.
-
-    docs/checkpoints.md names the source of each entry.
-    """
-
-    name: str
-    """For ``--pretrained``."""
-
-    top_1: float
-    """Percent."""
-
-    megabytes: int | None = None
-    """Parameters of the classifier times 4 bytes; no publisher states a size."""
-
-    url: str | None = None
-    """Address of the file, or of a page that a browser has to open; None if none was published."""
-
-    password: str | None = None
-    """Password of the page; None for the address of a file."""
-
-    sha256: str | None = None
-    """The first digits, at least 8; None if none were published."""
-
-    licence: str = 'Apache-2.0'
-    """Licence of the repository that publishes the file."""
-
-    mean: tuple[float, float, float] = GREY
-    """Subtracted from RGB values in [0, 255] before the images enter the network."""
-
-    std: tuple[float, float, float] = GREY
-    """Divisor of the values after the subtraction."""
-
-    @property
-    def address(self) -> str | None:
-        """Address to download from, with the known digits of the hash; None if there is none."""
-        if self.url is None or self.password is not None:
-            return None
-        return self.url + (f'#sha256={self.sha256}' if self.sha256 else '')
-
+from ptnt_mm.weights.networks import Network, Table
+from ptnt_mm.weights.pretrained import PretrainedTrunk
 
 NOT_BUILT = ('alias', 'published')
 """Keys of a row that describe the variant and are not settings of the backbone."""
@@ -112,12 +74,13 @@ class FeatureInfo:
         return self.info[index]
 
 
-class Backbone(BaseModule):
+class Backbone(Network, BaseModule):
     """A backbone that freezes its first parts, and refuses weights that do not fit.
 
-    A subclass defines ``patch``, calls :meth:`_init_and_freeze` at the end of its constructor, and
-    returns from :meth:`_frozen_modules` the modules that ``frozen_stages`` refers to. Parameters of
-    the backbone itself, outside of its modules, are tables and tokens that belong to the stem.
+    A subclass declares the attributes of :class:`Network`, defines :meth:`forward_tokens`, calls
+    :meth:`_init_and_freeze` at the end of its constructor, and returns from
+    :meth:`_frozen_modules` the modules that ``frozen_stages`` refers to. Parameters of the backbone
+    itself, outside of its modules, are tables and tokens that belong to the stem.
 
     Args:
         frozen_stages: -1 freezes nothing, 0 the stem, k the first k stages or blocks too.
@@ -131,15 +94,9 @@ class Backbone(BaseModule):
     feature_info: FeatureInfo
     """Channels, strides and modules of the maps, as timm describes them."""
 
-    patch: int
-    """Side of an outer token of the finest grid, in pixels."""
-
-    pretrained_may_lack: tuple[str, ...] = ()
-    """Parameters, buffers or submodules that a pretrained file need not have, such as 'stages.3'.
-
-    They keep the values of the constructor if the file lacks them or has another shape. Any
-    submodule may define this attribute too.
-    """
+    parts: tuple[tuple[str, str], ...] = ()
+    """For ``ptnt complexity``: patterns of names of parameters and modules, and the part that they
+    belong to. The first match counts; {} becomes the matched index, counted from 1."""
 
     class_tokens = 0
     """Outer tokens before the sentences that have no place on the grid."""
@@ -163,6 +120,41 @@ class Backbone(BaseModule):
         """Stride of each returned map, in pixels."""
         return tuple(self.feature_info.reduction())
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether its last output is that of the whole network, after the norm of a classifier."""
+        return self.feature_info.out_indices[-1] == len(self.feature_info.info) - 1
+
+    def forward(self, image: Tensor) -> tuple[Tensor, ...]:
+        """(B, 3, H, W) -> one map (B, C_i, ceil(H / stride_i), ceil(W / stride_i)) per output.
+
+        Maps are contiguous, as the operators of the hosts expect: several of mmcv's, RoIAlign among
+        them, misread a map in channels-last order without an error. They exclude class tokens.
+
+        Args:
+            image: Normalised RGB images of any size.
+
+        Raises:
+            ValueError: for a different number of channels or axes, integers, or a side below one
+                token.
+        """
+        first = self.class_tokens
+        return tuple(
+            # A slice from 0 would be an operator in an exported graph.
+            tokens_to_contiguous_map(outer[:, first:] if first else outer, hw)
+            for _, outer, hw in self.forward_tokens(image)
+        )
+
+    @abstractmethod
+    def forward_tokens(self, image: Tensor) -> list[tuple[Tensor | None, Tensor, Grid]]:
+        """(B, 3, H, W) -> per output: inner (B*N, m, c) or None, outer (B, n + N, C), hw.
+
+        The outer tokens, n class tokens first, are those of the map, after its norm if it has one.
+
+        Raises:
+            ValueError: as :meth:`forward`.
+        """
+
     def init_weights(self) -> None:
         """Load the weights in ``init_cfg``; random ones were drawn when the model was built.
 
@@ -171,8 +163,7 @@ class Backbone(BaseModule):
                 trunk.
             ValueError: if a list combines pretrained weights with other initialisations.
         """
-        # From the registry, because its file imports the networks, and not they it.
-        pretrained = WEIGHT_INITIALIZERS.get('PretrainedTrunk')(self.init_cfg)
+        pretrained = PretrainedTrunk(self.init_cfg)
         if pretrained.init is None:
             super().init_weights()
         elif isinstance(self.init_cfg, list) and len(self.init_cfg) > 1:
@@ -186,6 +177,10 @@ class Backbone(BaseModule):
         for module in self._frozen_modules():
             module.eval()
         return self
+
+    def pretrained_tables(self) -> dict[str, Table]:
+        """The table of the outer tokens; for n class tokens, its first n entries have no place."""
+        return dict(outer_pos=Table(resize_learned, dims=3, grid_axes=(1,), has_class_token=True))
 
     def resize_tables_once(self) -> None:
         """Resize position tables for the next image and keep the results, in place.

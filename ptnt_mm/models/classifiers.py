@@ -1,40 +1,29 @@
-"""Image classifiers: PyramidTNT as its authors published it, and a head on TNT or CPVT."""
+"""Image classifiers: PyramidTNT as its authors published it, and a head on any backbone."""
 
 from mmengine.model import BaseModule
 from torch import Tensor, nn
 
-from ptnt_mm.models.backbone import full_names, init_weights_
-from ptnt_mm.models.cpvt import CPVT_ARCHS
-from ptnt_mm.models.pyramid_tnt import ARCHS, PyramidTNT
-from ptnt_mm.models.single_scale import SingleScaleBackbone
-from ptnt_mm.models.tnt import LEGACY_TNT_ARCHS, TNT_ARCHS
+from ptnt_mm.models.backbone import Backbone, full_names, init_weights_
+from ptnt_mm.models.pyramid_tnt import PyramidTNT
 from ptnt_mm.registry import MODELS
+from ptnt_mm.weights.networks import family
 
-FAMILY = {
-    'PyramidTNT': ARCHS,
-    'TNT': TNT_ARCHS,
-    'LegacyTNT': LEGACY_TNT_ARCHS,
-    'CPVT': CPVT_ARCHS,
-}
-"""The rows of each class."""
 
-_PREFIXES = {'': 'PyramidTNT', 'tnt_': 'TNT', 'cpvt_': 'CPVT'}
-
-CLASSIFIERS = {
-    prefix + word: (backbone, arch)
-    for prefix, backbone in _PREFIXES.items()
-    for word, arch in full_names(FAMILY[backbone]).items()
-}
-"""Backbone and arch of each classifier, by names such as 'small', 's', 'tnt_small' and 'tnt_s'."""
+def classifiers() -> dict[str, tuple[type[Backbone], str]]:
+    """Network and arch by the names of classifiers, such as 'small', 's', 'tnt_small', 'tnt_s'."""
+    return {
+        network.arch_prefix + word: (network, arch)
+        for network in family().values()
+        for word, arch in full_names(network.archs).items()
+    }
 
 
 def build_classifier(name: str) -> BaseModule:
-    """Build a classifier of the family with random weights, by a name in ``CLASSIFIERS``."""
-    backbone, arch = CLASSIFIERS[name]
-    if backbone == 'PyramidTNT':
+    """Build a classifier of the family with random weights, by a name in :func:`classifiers`."""
+    network, arch = classifiers()[name]
+    if network is PyramidTNT:
         return PyramidTNTClassifier(arch)
-    # With its scope: mmpretrain has a TNT as well.
-    return PlainClassifier(dict(type=f'mmengine.{backbone}', arch=arch))
+    return PlainClassifier(dict(type=network, arch=arch))
 
 
 @MODELS.register_module()
@@ -88,18 +77,18 @@ class PyramidTNTClassifier(PyramidTNT):
 
 @MODELS.register_module()
 class PlainClassifier(BaseModule):
-    """A linear head on a backbone of one scale.
+    """A linear head on a backbone of the family.
 
     The head reads the class token, or the mean of all tokens if there is none. Its weights have the
     names of mmpretrain's, so ``ptnt_mm.weights.mmengine.load_strictly`` reads the same files,
     including published classifiers.
 
     Args:
-        backbone: The settings of a :class:`TNT` or :class:`CPVT` that returns its last block.
+        backbone: The settings of a backbone that returns its last block or stage, normalised.
         num_classes: Length of the logits.
 
     Raises:
-        ValueError: for any other backbone, or one that ends before its last block.
+        ValueError: for any other backbone.
     """
 
     pretrained_may_lack = ('head',)
@@ -107,8 +96,11 @@ class PlainClassifier(BaseModule):
     def __init__(self, backbone: dict, num_classes: int = 1000):
         super().__init__()
         self.backbone = MODELS.build(backbone)
-        if not isinstance(self.backbone, SingleScaleBackbone) or self.backbone.norm is None:
-            raise ValueError(f'backbone is {backbone}: expected TNT or CPVT with its last block')
+        if not isinstance(self.backbone, Backbone) or not self.backbone.is_complete:
+            raise ValueError(
+                f'backbone is {backbone}: expected one of this package that returns its last block '
+                'or stage, normalised (PyramidTNT: out_norms=True)'
+            )
         fc = nn.Linear(self.backbone.out_channels[-1], num_classes)
         self.head = nn.ModuleDict(dict(fc=fc)).apply(init_weights_)
 

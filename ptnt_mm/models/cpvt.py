@@ -2,16 +2,19 @@
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 from torch import Tensor, nn
 
 from ptnt_mm.models.attention import ATTENTIONS
-from ptnt_mm.models.backbone import Published, check_heads, choose, read_arch
-from ptnt_mm.models.blocks import OuterBlock, run_block
+from ptnt_mm.models.backbone import check_heads, choose, read_arch
+from ptnt_mm.models.blocks import OuterBlock
 from ptnt_mm.models.positions import PEG
 from ptnt_mm.models.single_scale import SingleScaleBackbone
 from ptnt_mm.models.tokens import SINGLE_SCALE_PATCH, Grid, map_to_tokens, reduced
 from ptnt_mm.registry import MODELS
+from ptnt_mm.weights.names import Weights
+from ptnt_mm.weights.published import Published
 
 CPVT_ARCHS = {
     'tiny': dict(alias='ti', depth=12, dim=192, heads=3, published=(Published('cpvt_ti', 73.4),)),
@@ -49,8 +52,7 @@ class CPVT(SingleScaleBackbone):
         arch: 'tiny', 'small', 'base', their aliases 'ti', 's', 'b', or a dict with the keys of a
             row of ``CPVT_ARCHS``.
         out_indices: The blocks whose maps are returned, increasing; negative ones count from the
-            last.
-            The last block's map is the output of the final LayerNorm.
+            last, whose map is the output of the final LayerNorm.
         pretrain_img_size: Side in pixels, a multiple of 16, that a position table would belong to.
         position: Position encoding: 'peg' as published, 'learned' (as DeiT), 'sinusoidal' or
             'none'. A dict with the name as ``type`` can also set options: for a PEG ``blocks``,
@@ -75,6 +77,12 @@ class CPVT(SingleScaleBackbone):
             do not exist.
     """
 
+    archs = CPVT_ARCHS
+    arch_prefix = 'cpvt_'
+    recognised_by = r'blocks\.\d+\.outer_attn\.q\.bias'
+    width = 'dim'
+    roots = ('patch_embed', 'outer_pos', 'cls_token', 'blocks', 'peg')
+
     def __init__(
         self,
         arch: str | dict,
@@ -92,7 +100,7 @@ class CPVT(SingleScaleBackbone):
         with_cp: bool = False,
         init_cfg: dict | None = None,
     ):
-        arch = read_arch(arch, CPVT_ARCHS)
+        arch = read_arch(arch, self.archs)
         super().__init__(
             arch,
             dim=arch['dim'],
@@ -121,20 +129,16 @@ class CPVT(SingleScaleBackbone):
             if isinstance(module, PEG):
                 module.pretrained_may_lack = ()  # published weights have it
 
-    def forward_tokens(self, image: Tensor) -> list[tuple[None, Tensor, Grid]]:
-        """(B, 3, H, W) -> per output: None in place of words, outer (B, n + N, C), hw.
+    @classmethod
+    def options_of(cls, weights: Weights) -> dict[str, Any]:
+        """Whether there is a table, and whether there is a class token."""
+        options = {}
+        if 'outer_pos' in weights:
+            options['position'] = 'learned'
+        if 'cls_token' not in weights:
+            options['with_cls_token'] = False
+        return options
 
-        ``n`` is 1 with a class token, which comes first, and otherwise 0. Outer tokens of the last
-        block are normalised.
-
-        Raises:
-            ValueError: as :meth:`forward`.
-        """
-        outer, hw = self.patch_embed(self._padded(image))
-        outer = self._add_positions(outer, hw)
-        levels = []
-        for i, block in enumerate(self.blocks):
-            outer = run_block(block, self.with_cp, outer, hw, None)
-            if i in self.out_indices:
-                levels.append((None, self._normed(i, outer), hw))
-        return levels
+    def embed(self, image: Tensor) -> tuple[None, Tensor, Grid]:
+        """(B, 3, H, W) -> None in place of words, outer (B, N, C), hw (H/16, W/16)."""
+        return None, *self.patch_embed(image)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 from itertools import accumulate
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -11,7 +12,6 @@ from ptnt_mm.models.attention import ATTENTIONS
 from ptnt_mm.models.backbone import (
     Backbone,
     FeatureInfo,
-    Published,
     check_heads,
     check_out_indices,
     check_pretrain_img_size,
@@ -46,11 +46,13 @@ from ptnt_mm.models.tokens import (
     map_to_words,
     pad,
     reduced,
-    tokens_to_contiguous_map,
     tokens_to_map,
     words_to_quads,
 )
 from ptnt_mm.registry import MODELS
+from ptnt_mm.weights.names import Weights
+from ptnt_mm.weights.networks import Table
+from ptnt_mm.weights.published import Published
 
 NUM_STAGES = 4
 
@@ -288,6 +290,11 @@ class Stage(nn.Module):
                 outer = run_block(block, self.with_cp, outer, hw, bias)
         return inner, outer
 
+    def pretrained_tables(self) -> dict[str, Table]:
+        """The table between queries and keys, converted as it is resized."""
+        resize = self.relative_position.resize
+        return dict(relative_pos=Table(resize, dims=4, grid_axes=(2, 3)))
+
 
 class OutputNorm(nn.LayerNorm):
     """Normalise the tokens of a map that a backbone returns (ours): no published file has it."""
@@ -341,7 +348,21 @@ class PyramidTNT(Backbone):
             ``pretrain_img_size`` that is not a multiple of 64.
     """
 
+    archs = ARCHS
+    arch_prefix = ''
+    recognised_by = r'word_merges\.|stages\.\d+\.(relative_pos|blocks\.\d+\.outer_)'
+    width = 'outer_dims'
+    roots = ('patch_embed', 'outer_pos', 'inner_pos', 'word_merges', 'sentence_merges', 'stages')
     patch = PATCH
+    size_step = PATCH * 2 ** (NUM_STAGES - 1)
+    parts = (
+        (r'patch_embed|outer_pos|inner_pos', 'stem'),
+        (r'stages\.(\d)\.blocks\.\d+\.(?:inner_|proj)', 'stage {} inner'),
+        (r'stages\.(\d)', 'stage {} outer'),
+        (r'word_merges|sentence_merges', 'merges'),
+        (r'norm\d', 'output norms'),
+        (r'norm|head', 'head'),
+    )
 
     def __init__(
         self,
@@ -364,14 +385,12 @@ class PyramidTNT(Backbone):
         init_cfg: dict | None = None,
     ):
         super().__init__(frozen_stages, NUM_STAGES, init_cfg)
-        arch = read_arch(arch, ARCHS)
+        arch = read_arch(arch, self.archs)
         _check_arch(arch)
         self.out_indices = check_out_indices(out_indices, NUM_STAGES, 'stages', '(1, 2, 3)')
         if pretrain_img_size is None:
             pretrain_img_size = arch['pretrain_img_size']
-        self.pretrain_img_size = check_pretrain_img_size(
-            pretrain_img_size, PATCH * 2 ** (NUM_STAGES - 1)
-        )
+        self.pretrain_img_size = check_pretrain_img_size(pretrain_img_size, self.size_step)
         self.norm_eval = norm_eval
         strides = [PATCH * 2**i for i in range(NUM_STAGES)]
         self.feature_info = FeatureInfo('stages', arch['outer_dims'], strides, self.out_indices)
@@ -422,22 +441,26 @@ class PyramidTNT(Backbone):
 
         self._init_and_freeze()
 
-    def forward(self, image: Tensor) -> tuple[Tensor, ...]:
-        """(B, 3, H, W) -> one map (B, C_i, ceil(H / stride_i), ceil(W / stride_i)) per output.
+    @property
+    def is_complete(self) -> bool:
+        """Whether its last output is that of stage 4, normalised."""
+        return self.out_norms and super().is_complete
 
-        Maps are contiguous.
-
-        Args:
-            image: Normalised RGB images of any size.
-
-        Raises:
-            ValueError: for a different number of channels or axes, integers, or a side below 8.
-        """
-        levels = self.forward_tokens(image)
-        return tuple(self._output(i, *levels[i][1:]) for i in self.out_indices)
+    @classmethod
+    def options_of(cls, weights: Weights) -> dict[str, Any]:
+        """Whether there are SE, relative tables (the detector CFDT has none) and BatchNorm."""
+        options = {}
+        if any('.se_layer.' in key for key in weights):
+            options['with_se'] = True
+        if not any(key.endswith('relative_pos') for key in weights):
+            options['position'] = 'learned'
+        if not any(key.endswith('running_mean') for key in weights):
+            # Any number of groups has the same weights.
+            options['norm_cfg'] = dict(type='GN', num_groups=1)
+        return options
 
     def forward_tokens(self, image: Tensor) -> list[tuple[Tensor, Tensor, Grid]]:
-        """(B, 3, H, W) -> per built stage: inner (B*N, 16, c), outer (B, N, C), hw.
+        """(B, 3, H, W) -> per output: inner (B*N, 16, c), outer (B, N, C), hw.
 
         Raises:
             ValueError: as :meth:`forward`.
@@ -449,17 +472,18 @@ class PyramidTNT(Backbone):
         encoding = self.position.encode(self.outer_pos, hw, like=outer)
         if encoding is not None:
             outer = outer + self.pos_drop(encoding).to(outer.dtype)
-        levels = []
+        outputs = []
         for i, stage in enumerate(self.stages):
             if i > 0:
                 inner = self.word_merges[i - 1](inner, hw)
                 outer, hw = self.sentence_merges[i - 1](outer, hw)
             inner, outer = stage(inner, outer, hw)
-            levels.append((inner, outer, hw))
-        return levels
+            if i in self.out_indices:
+                outputs.append((inner, self._normed(i, outer), hw))
+        return outputs
 
     def train(self, mode: bool = True) -> 'PyramidTNT':
-        """Set the mode, but leave frozen modules in evaluation mode."""
+        """Set the mode; frozen modules, and BatchNorm with ``norm_eval``, stay in evaluation."""
         super().train(mode)
         if self.norm_eval:
             for module in filter(is_batch_norm, self.modules()):
@@ -497,15 +521,9 @@ class PyramidTNT(Backbone):
             depth = last if kind == 'head' or kind.startswith('norm') else 0
         return depth, last + 1
 
-    def _output(self, i: int, outer: Tensor, hw: Grid) -> Tensor:
-        """Outer (B, N, C) -> (B, C, h, w), contiguous, as the operators of the hosts expect.
-
-        Several of mmcv's, RoIAlign among them, misread a map in channels-last order without an
-        error.
-        """
-        if self.out_norms:
-            outer = self.get_submodule(f'norm{i}')(outer)
-        return tokens_to_contiguous_map(outer, hw)
+    def _normed(self, i: int, outer: Tensor) -> Tensor:
+        """The output of stage ``i``, normalised if outputs are."""
+        return self.get_submodule(f'norm{i}')(outer) if self.out_norms else outer
 
     def _frozen_modules(self) -> list[nn.Module]:
         """The stem for 0, and the first k stages with the merges between them for k."""

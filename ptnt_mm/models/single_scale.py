@@ -16,8 +16,8 @@ from ptnt_mm.models.backbone import (
     drop_path_rates,
     is_positive,
 )
-from ptnt_mm.models.blocks import OuterBlock
-from ptnt_mm.models.tokens import SINGLE_SCALE_PATCH, Grid, tokens_to_contiguous_map
+from ptnt_mm.models.blocks import OuterBlock, run_block
+from ptnt_mm.models.tokens import SINGLE_SCALE_PATCH, Grid
 
 _POSITIONS = ('learned', 'sinusoidal', 'peg', 'none')
 """The supported encodings; relative tables have no entry for a class token."""
@@ -30,8 +30,7 @@ class SingleScaleBackbone(Backbone):
     """Blocks on the grid of patches of 16 x 16 pixels, optionally with a class token first.
 
     The constructor of a subclass calls this one, creates its stem, and calls :meth:`_build_blocks`.
-    Its :meth:`forward_tokens` runs the stem and the blocks. Only the blocks that the chosen outputs
-    need are built.
+    Its :meth:`embed` runs the stem. Only the blocks that the chosen outputs need are built.
 
     Args:
         arch: The row of the arch.
@@ -47,6 +46,13 @@ class SingleScaleBackbone(Backbone):
     """
 
     patch = SINGLE_SCALE_PATCH
+    size_step = SINGLE_SCALE_PATCH
+    parts = (
+        (r'blocks\.\d+\.(?:inner_|proj)', 'inner'),
+        (r'blocks', 'outer'),
+        (r'norm', 'output norms'),
+        (r'', 'stem'),
+    )
 
     def __init__(
         self,
@@ -68,7 +74,7 @@ class SingleScaleBackbone(Backbone):
         self.feature_info = FeatureInfo(
             'blocks', (dim,) * self.depth, (SINGLE_SCALE_PATCH,) * self.depth, self.out_indices
         )
-        side = check_pretrain_img_size(pretrain_img_size, SINGLE_SCALE_PATCH)
+        side = check_pretrain_img_size(pretrain_img_size, self.size_step)
         self.pretrain_hw = (side // SINGLE_SCALE_PATCH,) * 2
         self.class_tokens = class_tokens
         self.gives_class_token = choose('out_type', out_type, OUT_TYPES)
@@ -118,16 +124,36 @@ class SingleScaleBackbone(Backbone):
         Raises:
             ValueError: for a different number of channels or axes, integers, or a side below 16.
         """
-        levels = self.forward_tokens(image)
         if self.gives_class_token:
-            return tuple(outer[:, 0] for _, outer, _ in levels)
-        return tuple(
-            tokens_to_contiguous_map(outer[:, self.class_tokens :], hw) for _, outer, hw in levels
-        )
+            return tuple(outer[:, 0] for _, outer, _ in self.forward_tokens(image))
+        return super().forward(image)
+
+    def forward_tokens(self, image: Tensor) -> list[tuple[Tensor | None, Tensor, Grid]]:
+        """(B, 3, H, W) -> per output: inner (B*N, m, c) or None, outer (B, n + N, C), hw.
+
+        The class token comes first, if there is one. Outer tokens of the last block are normalised.
+
+        Raises:
+            ValueError: as :meth:`forward`.
+        """
+        inner, outer, hw = self.embed(self._padded(image))
+        outer = self._add_positions(outer, hw)
+        outputs = []
+        for i, block in enumerate(self.blocks):
+            if inner is None:
+                outer = run_block(block, self.with_cp, outer, hw, None)
+            else:
+                inner, outer = run_block(block, self.with_cp, inner, outer, hw, None)
+            if i in self.out_indices:
+                outputs.append((inner, self._normed(i, outer), hw))
+        return outputs
 
     @abstractmethod
-    def forward_tokens(self, image: Tensor) -> list[tuple[Tensor | None, Tensor, Grid]]:
-        """(B, 3, H, W) -> per output: inner (B*N, m, c) or None, outer (B, n + N, C), hw."""
+    def embed(self, image: Tensor) -> tuple[Tensor | None, Tensor, Grid]:
+        """(B, 3, H, W) -> inner (B*N, m, c) or None, outer (B, N, C), hw (H/16, W/16).
+
+        Sides are multiples of 16. Blocks with words take the first, others have None.
+        """
 
     def get_layer_depth(self, param_name: str, prefix: str = '') -> tuple[int, int]:
         """The depth of a parameter and the number of depths, for layer-wise learning rates.

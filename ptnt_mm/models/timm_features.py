@@ -6,7 +6,8 @@ from mmengine.model import BaseModule
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ptnt_mm.registry import MODELS, WEIGHT_INITIALIZERS
+from ptnt_mm.registry import MODELS
+from ptnt_mm.weights.pretrained import PretrainedTrunk
 
 
 @MODELS.register_module()
@@ -50,6 +51,11 @@ class TimmFeatures(BaseModule):
         """Channels of each returned map."""
         return tuple(self.network.feature_info.channels())
 
+    @property
+    def pretrained_part(self) -> nn.Module:
+        """The module that a pretrained file is for: files have timm's names."""
+        return self.network
+
     def forward(self, image: Tensor) -> tuple[Tensor, ...]:
         """(B, 3, H, W) -> one map (B, C_i, H / stride_i, W / stride_i) per index, rounded up."""
         return tuple(self.network(image))
@@ -60,9 +66,9 @@ class TimmFeatures(BaseModule):
         Raises:
             CheckpointError: if no file is given, or it cannot be read or does not fit.
         """
-        pretrained = WEIGHT_INITIALIZERS.get('PretrainedTrunk')(self.init_cfg)
+        pretrained = PretrainedTrunk(self.init_cfg)
         if pretrained.init:
-            pretrained(self.network)
+            pretrained(self.pretrained_part)
         elif self.init_cfg:
             super().init_weights()
 

@@ -3,12 +3,13 @@
 import math
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 from torch import Tensor, nn
 
 from ptnt_mm.models.attention import ATTENTIONS
-from ptnt_mm.models.backbone import Published, check_heads, choose, choose_position, read_arch
-from ptnt_mm.models.blocks import NestedBlock, WordNorm, run_block, word_to_sentence
+from ptnt_mm.models.backbone import check_heads, choose, choose_position, read_arch
+from ptnt_mm.models.blocks import NestedBlock, WordNorm, word_to_sentence
 from ptnt_mm.models.single_scale import SingleScaleBackbone
 from ptnt_mm.models.tokens import (
     SINGLE_SCALE_PATCH,
@@ -19,6 +20,8 @@ from ptnt_mm.models.tokens import (
     tokens_to_map,
 )
 from ptnt_mm.registry import MODELS
+from ptnt_mm.weights.names import Weights
+from ptnt_mm.weights.published import Published
 
 _TNT_RELEASE = 'https://github.com/huawei-noah/Efficient-AI-Backbones/releases/download/tnt'
 
@@ -128,8 +131,7 @@ class TNT(SingleScaleBackbone):
     Args:
         arch: 'small' or 's', 'base' or 'b', or a dict with the keys of a row of ``TNT_ARCHS``.
         out_indices: The blocks whose maps are returned, increasing; negative ones count from the
-            last.
-            The last block's map is the output of the final LayerNorm.
+            last, whose map is the output of the final LayerNorm.
         pretrain_img_size: Side in pixels, a multiple of 16, that the sentence table belongs to.
         position: Position encoding of sentences: 'learned' as published, 'sinusoidal', 'peg' or
             'none'. A dict with the name as ``type`` can also set options (see ``positions.py``).
@@ -154,6 +156,13 @@ class TNT(SingleScaleBackbone):
     """
 
     archs = TNT_ARCHS
+    arch_prefix = 'tnt_'
+    recognised_by = r'blocks\.\d+\.proj_norm2\.'
+    width = 'outer_dim'
+    roots = (
+        'patch_embed', 'outer_pos', 'inner_pos', 'cls_token', 'proj', 'proj_norm1', 'proj_norm2',
+        'blocks', 'peg',
+    )  # fmt: skip
     stem = WordStem
     new_projection = staticmethod(word_to_sentence)
 
@@ -219,22 +228,10 @@ class TNT(SingleScaleBackbone):
         )
         self._build_blocks(new_block, position, drop_rate, drop_path_rate)
 
-    def forward_tokens(self, image: Tensor) -> list[tuple[Tensor, Tensor, Grid]]:
-        """(B, 3, H, W) -> per output: inner (B*N, m, c), outer (B, 1 + N, C), hw.
-
-        The class token comes first. Outer tokens of the last block are normalised.
-
-        Raises:
-            ValueError: as :meth:`forward`.
-        """
-        inner, outer, hw = self.embed(self._padded(image))
-        outer = self._add_positions(outer, hw)
-        levels = []
-        for i, block in enumerate(self.blocks):
-            inner, outer = run_block(block, self.with_cp, inner, outer, hw, None)
-            if i in self.out_indices:
-                levels.append((inner, self._normed(i, outer), hw))
-        return levels
+    @classmethod
+    def options_of(cls, weights: Weights) -> dict[str, Any]:
+        """Whether there is squeeze and excitation."""
+        return dict(with_se=True) if any('.se_layer.' in key for key in weights) else {}
 
     def embed(self, image: Tensor) -> tuple[Tensor, Tensor, Grid]:
         """(B, 3, H, W) -> inner (B*N, m, c), outer (B, N, C), hw (H/16, W/16)."""
@@ -262,6 +259,8 @@ class LegacyTNT(TNT):
     """
 
     archs = LEGACY_TNT_ARCHS
+    arch_prefix = 'tnt_legacy_'
+    recognised_by = r'blocks\.\d+\.proj\.bias'
     stem = LegacyWordStem
     new_projection = staticmethod(_legacy_word_to_sentence)
 

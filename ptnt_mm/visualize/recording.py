@@ -15,7 +15,6 @@ from ptnt_mm.models.backbone import Backbone, find_trunk
 from ptnt_mm.models.blocks import NestedBlock, OuterBlock
 from ptnt_mm.models.positions import Factors
 from ptnt_mm.models.pyramid_tnt import Stage
-from ptnt_mm.models.single_scale import SingleScaleBackbone
 from ptnt_mm.models.tokens import Grid, reduced, tokens_to_map, words_to_map
 
 Calls = dict[nn.Module, list[tuple[tuple, Any]]]
@@ -191,7 +190,7 @@ def _maps(output: Any) -> Iterator[Tensor]:
 
 def _blocks(trunk: Backbone, calls: Calls, ratio: Size) -> Iterator[BlockRecord]:
     """The blocks of a backbone, counted from 1."""
-    one_scale, number = isinstance(trunk, SingleScaleBackbone), 0
+    one_scale, number = not hasattr(trunk, 'stages'), 0
     for i, stage in enumerate([trunk] if one_scale else trunk.stages):
         for module in stage.blocks:
             number += 1

@@ -11,14 +11,10 @@ from urllib.parse import urlparse
 
 import torch
 
-from ptnt_mm.models.pyramid_tnt import NUM_STAGES
-from ptnt_mm.models.tokens import PATCH
-from ptnt_mm.registry import MODELS
 from ptnt_mm.utils.atomic_files import check_new, sha256, write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import first_few
 from ptnt_mm.weights.fit import (
-    TRUNK_ROOTS,
     LoadReport,
     Trunk,
     compare,
@@ -28,16 +24,15 @@ from ptnt_mm.weights.fit import (
 )
 from ptnt_mm.weights.identity import Identity, identify, looks_like
 from ptnt_mm.weights.names import Weights, by_our_names, whose_names
+from ptnt_mm.weights.networks import Network, family, trunk_roots
 from ptnt_mm.weights.published import locate
 from ptnt_mm.weights.reader.read import read_checkpoint
 from ptnt_mm.weights.reader.tensors_file import require_package
 
 # Metadata of a published checkpoint. Inferencers print the class names.
-_PUBLISHED = ('epoch', 'iter', 'time', 'seed', 'mmengine_version', 'dataset_meta', 'arch', 'metric')
+_METADATA = ('epoch', 'iter', 'time', 'seed', 'mmengine_version', 'dataset_meta', 'arch', 'metric')
 
-# In pixels: sizes that divide into the grids of all four position tables, and the largest size for
-# which a backbone is built.
-_SIZE_STEP = PATCH * 2 ** (NUM_STAGES - 1)
+# The largest size, in pixels, for which a backbone is built.
 _MAX_SIZE = 2**14
 
 
@@ -58,21 +53,23 @@ def describe_checkpoint(file: str) -> Iterator[tuple[str, Any]]:
     stored, others = split_prefix(weights)
     trunk = by_our_names(stored)
     found = identify(trunk)
-    report = _compare(trunk, found) if found.arch else None
-    yield 'arch', _arch(trunk, found)
-    if found.kind:
+    network = family().get(found.kind)
+    report = _compare(trunk, found, network) if found.arch else None
+    yield 'arch', _arch(trunk, found, network)
+    if network:
         yield 'names', whose_names(stored)
     if found.size:
         size = f'{found.size} px'
-        if not _has_whole_grids(found):
-            size = f'{size}, not a multiple of {_SIZE_STEP}: its tables must be converted'
+        if found.size % network.size_step:
+            size = f'{size}, not a multiple of {network.size_step}: its tables must be converted'
         yield 'pretraining', size
     if report:
         yield 'coverage', _coverage(report)
     if bad := not_finite(weights):
         yield 'broken', f'NaN or infinity in {first_few(bad)}'
     # Without an arch: weights that no backbone of the family has.
-    strangers = [key for key in trunk if key.split('.')[0] not in TRUNK_ROOTS]
+    roots = trunk_roots()
+    strangers = [key for key in trunk if key.split('.')[0] not in roots]
     unused = (report.unused if report else strangers) + others
     yield 'unused', ', '.join(_unused(checkpoint, entry, unused)) or 'nothing'
     # Short entries of its metadata.
@@ -113,7 +110,7 @@ def publish_checkpoint(file: str, folder: Path | None = None, overwrite: bool = 
         raise UserError(f'{folder} is not a folder: create it, or specify another')
     checkpoint = read_checkpoint(file)
     meta = checkpoint.get('meta', checkpoint)
-    published = {key: meta[key] for key in _PUBLISHED if key in meta}
+    published = {key: meta[key] for key in _METADATA if key in meta}
     content = _saved({'meta': published, 'state_dict': _own_weights(checkpoint, file)})
     # The name of a file or of an address, without its format.
     name = Path(urlparse(file).path if '://' in file else file).name
@@ -130,13 +127,13 @@ def _own_weights(checkpoint: dict, file: str) -> Weights:
     return {key: weight.clone().contiguous() for key, weight in weights.items()}
 
 
-def _arch(trunk: Weights, found: Identity) -> str:
+def _arch(trunk: Weights, found: Identity, network: type[Network] | None) -> str:
     """The arch of a trunk, and the options that its weights show."""
     if not found.arch:
         return f'unknown; it looks like {looks_like(trunk)}'
-    options = _options_of_pyramid(trunk, found)
+    options = network.options_of(trunk)
     has_groups = options.pop('norm_cfg', None) is not None
-    parts = [f'{found.kind} {found.arch}'.removeprefix('PyramidTNT ')]
+    parts = [f'{found.kind} {found.arch}' if network.arch_prefix else found.arch]
     parts += [f'{key}={value!r}' for key, value in options.items()]
     parts += ['GroupNorm (the weights do not show how many groups)'] if has_groups else []
     return ', '.join(parts)
@@ -151,38 +148,14 @@ def _coverage(report: LoadReport) -> str:
     return f'{len(problems)} of {number} missing or of a different shape: {first_few(problems)}'
 
 
-def _options_of_pyramid(trunk: Weights, found: Identity) -> dict[str, Any]:
-    """The options of a PyramidTNT that its weights show; empty for the other networks."""
-    options = {}
-    if found.kind == 'PyramidTNT':
-        if any('.se_layer.' in key for key in trunk):
-            options['with_se'] = True
-        # As in the detector CFDT.
-        if not any(key.endswith('relative_pos') for key in trunk):
-            options['position'] = 'learned'
-        if not any(key.endswith('running_mean') for key in trunk):
-            # Any number of groups has the same weights.
-            options['norm_cfg'] = dict(type='GN', num_groups=1)
-    return options
-
-
-def _compare(trunk: Weights, found: Identity) -> LoadReport:
+def _compare(trunk: Weights, found: Identity, network: type[Network]) -> LoadReport:
     """Compare with the full backbone of an arch, at the checkpoint's size if possible."""
-    backbone = dict(type=f'mmengine.{found.kind}', arch=found.arch)
-    if found.size and found.size <= _MAX_SIZE and _has_whole_grids(found):
-        backbone['pretrain_img_size'] = found.size
-    if found.kind == 'CPVT':
-        backbone['position'] = 'learned' if 'outer_pos' in trunk else 'peg'
-        backbone['with_cls_token'] = 'cls_token' in trunk
-    backbone.update(_options_of_pyramid(trunk, found))
+    options = network.options_of(trunk)
+    if found.size and found.size <= _MAX_SIZE and found.size % network.size_step == 0:
+        options['pretrain_img_size'] = found.size
     with torch.device('meta'):
-        model = MODELS.build(backbone)
+        model = network(arch=found.arch, **options)
     return compare(trunk, model, Trunk(prefix='')).report
-
-
-def _has_whole_grids(found: Identity) -> bool:
-    """Whether a backbone can be built for the size that its tables belong to."""
-    return found.kind != 'PyramidTNT' or found.size % _SIZE_STEP == 0
 
 
 def _unused(checkpoint: dict, entry: str, keys: list[str]) -> list[str]:

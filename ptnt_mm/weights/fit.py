@@ -11,17 +11,16 @@ random initialisation.
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
-from ptnt_mm.models.positions import resize_learned
-from ptnt_mm.models.pyramid_tnt import Stage
 from ptnt_mm.utils.text import first_few
 from ptnt_mm.weights.identity import identify, looks_like, side_of_square
 from ptnt_mm.weights.names import Weights, as_classifier, by_our_names
+from ptnt_mm.weights.networks import Table, trunk_roots
 from ptnt_mm.weights.reader.refusal import CheckpointError
 
 # Where training code stores weights, averaged ones first.
@@ -31,14 +30,6 @@ _ENTRIES = ('state_dict_ema', 'state_dict', 'model_ema', 'model')
 _MODULE = 'module.'
 
 _WRAPPERS = re.compile(r'((module|backbone|model|network)\.)*')  # network: of TimmFeatures
-
-# fmt: off
-TRUNK_ROOTS = frozenset((
-    'outer_pos', 'inner_pos', 'cls_token', 'patch_embed', 'proj', 'proj_norm1', 'proj_norm2',
-    'word_merges', 'sentence_merges', 'stages', 'blocks', 'peg',
-))
-# fmt: on
-"""First parts of the names of this family's weights."""
 
 _COUNTER = 'num_batches_tracked'  # of BatchNorm; older files and frozen layers have none
 
@@ -90,21 +81,6 @@ class LoadReport:
         parts = (key.rpartition('.') for key in self.unused)
         layers = [layer for layer, _, name in parts if name == 'running_mean']
         return [layer for layer in layers if f'{layer}.weight' in self.loaded]
-
-
-class Table(NamedTuple):
-    """A kind of position table."""
-
-    resize: Callable[..., Tensor]
-    """Takes the table, and for each grid its (h, w) in the file and in the model."""
-
-    dims: int
-
-    grid_axes: tuple[int, ...]
-    """Axes along which the places of a grid are counted."""
-
-    has_class_token: bool = False
-    """Whether a class token may come before the grid: one more place than a square number."""
 
 
 class Needs(NamedTuple):
@@ -343,17 +319,18 @@ def without_module(weights: Weights) -> Weights:
 
 
 def split_prefix(
-    weights: Weights, roots: Collection[str] = TRUNK_ROOTS, prefix: str | None = None
+    weights: Weights, roots: Collection[str] | None = None, prefix: str | None = None
 ) -> tuple[Weights, list[str]]:
     """Extract the trunk from a wrapper or a detector: its weights by bare name, and other keys.
 
     Args:
         weights: Weights of the file.
-        roots: First parts of the names of the trunk's weights.
+        roots: First parts of the names of the trunk's weights; by default those of the family.
         prefix: Prefix of the trunk. By default, the combination of ``module.``, ``backbone.``,
             ``model.`` and ``network.`` that matches most of the trunk.
     """
     if prefix is None:
+        roots = trunk_roots() if roots is None else roots
         matches = Counter({'': 0})
         for key in weights:
             wrappers = _WRAPPERS.match(key)[0]
@@ -370,7 +347,7 @@ def may_lack(module: nn.Module) -> frozenset[str]:
     """Keys of a module's weights that a pretrained file need not have.
 
     These are the counters of batches, and what the module and its parts list in
-    ``pretrained_may_lack``, see :class:`Backbone`.
+    ``pretrained_may_lack``, see :class:`Network`.
     """
     listed = tuple(
         f'{path}.{name}.'.lstrip('.')
@@ -383,15 +360,16 @@ def may_lack(module: nn.Module) -> frozenset[str]:
 
 
 def find_tables(model: nn.Module) -> dict[str, Table]:
-    """The position tables of a model by their keys; each stage says how its own is resized."""
-    tables = {}
-    for key in model.state_dict():
-        path, _, name = key.rpartition('.')
-        if name == 'outer_pos':
-            tables[key] = Table(resize_learned, dims=3, grid_axes=(1,), has_class_token=True)
-        elif name == 'relative_pos' and isinstance(stage := model.get_submodule(path), Stage):
-            tables[key] = Table(stage.relative_position.resize, dims=4, grid_axes=(2, 3))
-    return tables
+    """The position tables of a model by their keys, as its parts list them.
+
+    See :meth:`Network.pretrained_tables`.
+    """
+    return {
+        f'{path}.{name}'.lstrip('.'): table
+        for path, part in model.named_modules()
+        if hasattr(part, 'pretrained_tables')
+        for name, table in part.pretrained_tables().items()
+    }
 
 
 def adapt(weights: Weights, needs: Needs) -> tuple[Weights, LoadReport]:

@@ -4,18 +4,9 @@ import math
 import re
 from typing import NamedTuple
 
-from ptnt_mm.models.classifiers import FAMILY
-from ptnt_mm.models.tokens import PATCH, SINGLE_SCALE_PATCH
 from ptnt_mm.utils.text import first_few
 from ptnt_mm.weights.names import Weights, by_our_names
-
-_LOOKS = (
-    ('LegacyTNT', r'blocks\.\d+\.proj\.bias', 'outer_dim', SINGLE_SCALE_PATCH),
-    ('TNT', r'blocks\.\d+\.inner_', 'outer_dim', SINGLE_SCALE_PATCH),
-    ('CPVT', r'blocks\.\d+\.outer_', 'dim', SINGLE_SCALE_PATCH),
-    ('PyramidTNT', r'word_merges\.|outer_pos', 'outer_dims', PATCH),
-)
-"""Class, names that no class above it has, key of its width, side of a sentence in pixels."""
+from ptnt_mm.weights.networks import Network, family
 
 _FIRST_NORM = re.compile(r'(?:stages\.(\d)\.)?blocks\.0\.outer_norm1\.weight')
 
@@ -49,22 +40,11 @@ class Identity(NamedTuple):
 def identify(weights: Weights) -> Identity:
     """Recognise a backbone of the family by names and shapes; some weights may be missing."""
     weights = by_our_names(weights)
-    for kind, names, width, patch in _LOOKS:
-        if not any(re.match(names, key) for key in weights):
-            continue
-        widths = {
-            int(norm[1] or 0): tuple(weight.shape)
-            for key, weight in weights.items()
-            if (norm := _FIRST_NORM.fullmatch(key))
-        }
-        fitting = [
-            arch
-            for arch, row in FAMILY[kind].items()
-            if widths and all(_has_width(row[width], i, shape) for i, shape in widths.items())
-        ]
-        table = weights.get('outer_pos')
-        side = None if table is None or table.dim() != 3 else _side_of_table(table.shape[1])
-        return Identity(kind, fitting[0] if len(fitting) == 1 else None, side and side * patch)
+    for kind, network in family().items():
+        if any(re.match(network.recognised_by, key) for key in weights):
+            table = weights.get('outer_pos')
+            side = None if table is None or table.dim() != 3 else _side_of_table(table.shape[1])
+            return Identity(kind, _arch_of(weights, network), side and side * network.patch)
     return Identity(None, None, None)
 
 
@@ -83,6 +63,21 @@ def side_of_square(places: int) -> int | None:
     """Side of a square grid, in tokens; None if the number is not a square."""
     side = math.isqrt(max(places, 0))
     return side if side and side * side == places else None
+
+
+def _arch_of(weights: Weights, network: type[Network]) -> str | None:
+    """The only arch with the widths of the weights."""
+    widths = {
+        int(norm[1] or 0): tuple(weight.shape)
+        for key, weight in weights.items()
+        if (norm := _FIRST_NORM.fullmatch(key))
+    }
+    fitting = [
+        arch
+        for arch, row in network.archs.items()
+        if widths and all(_has_width(row[network.width], i, shape) for i, shape in widths.items())
+    ]
+    return fitting[0] if len(fitting) == 1 else None
 
 
 def _has_width(widths: int | tuple[int, ...], stage: int, shape: tuple[int, ...]) -> bool:

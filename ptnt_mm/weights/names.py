@@ -10,8 +10,6 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from ptnt_mm.models.pyramid_tnt import NUM_STAGES
-
 Weights = dict[str, Tensor]
 
 
@@ -164,8 +162,8 @@ def _has(weights: Weights, looks: str) -> bool:
 
 def as_classifier(weights: Weights, own: Collection[str]) -> Weights:
     """Rename the weights of a published classifier to mmpretrain's keys, ``own``."""
-    # PyramidTNT has a norm for each of its outputs.
-    norm = 'norm' if 'backbone.norm.weight' in own else f'norm{NUM_STAGES - 1}'
-    parts = {'head': 'head.fc', 'norm': f'backbone.{norm}', 'backbone': 'backbone'}
+    # PyramidTNT has a norm for each of its outputs; that of the last comes last.
+    norms = [norm[0] for key in own if (norm := re.match(r'backbone\.norm\d*(?=\.)', key))]
+    parts = {'head': 'head.fc', 'norm': norms[-1] if norms else 'norm', 'backbone': 'backbone'}
     new = partial(re.sub, r'^\w+', lambda part: parts.get(part[0], f'backbone.{part[0]}'))
     return {new(key): weight for key, weight in by_our_names(weights).items()}

@@ -9,8 +9,6 @@ from mmengine.logging import print_log
 from mmengine.model import BaseModule, PretrainedInit
 from torch import nn
 
-from ptnt_mm.models.backbone import Backbone
-from ptnt_mm.models.timm_features import TimmFeatures
 from ptnt_mm.registry import WEIGHT_INITIALIZERS
 from ptnt_mm.weights.fit import HostsBackbone, LoadReport, Trunk, fit
 from ptnt_mm.weights.published import locate
@@ -60,7 +58,7 @@ def try_pretrained(backbone: nn.Module, file: str, init: dict | None) -> LoadRep
     MMEngine only warns about what does not fit a backbone of a host; here it is an error.
 
     Args:
-        backbone: Of the family, or of a host; the latter stays unchanged.
+        backbone: One with a ``pretrained_part``, or of a host; the latter stays unchanged.
         file: Its weights, or those of a whole model.
         init: The backbone's Pretrained dict; None if the file is of a whole model.
 
@@ -72,9 +70,8 @@ def try_pretrained(backbone: nn.Module, file: str, init: dict | None) -> LoadRep
             a backbone of a host.
     """
     prefix = init and init.get('prefix')
-    if isinstance(backbone, Backbone | TimmFeatures):
-        network = backbone.network if isinstance(backbone, TimmFeatures) else backbone
-        return load_pretrained(network, file, prefix, logger='silent')
+    if (part := getattr(backbone, 'pretrained_part', None)) is not None:
+        return load_pretrained(part, file, prefix, logger='silent')
     if init and type(backbone).init_weights is BaseModule.init_weights:
         return fit(read_checkpoint(file, 'meta'), backbone, HostsBackbone(prefix), file).report
     return None

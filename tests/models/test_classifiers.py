@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from ptnt_mm.models import PyramidTNTClassifier
+from ptnt_mm.models import PlainClassifier, PyramidTNTClassifier
 
 from . import golden
 
@@ -20,6 +20,15 @@ def test_the_head_reads_the_mean_of_normed_sentences(model):
     expected = model.norm(outer).mean(dim=1) @ model.head.weight.T + model.head.bias
     torch.testing.assert_close(model(image), expected)
     assert model(image).shape == (2, 7)
+
+
+@torch.inference_mode()
+def test_a_plain_head_reads_the_last_stage_of_a_pyramid(micro_arch):
+    backbone = dict(type='PyramidTNT', arch=micro_arch, out_norms=True)
+    model = golden.filled(PlainClassifier(backbone, num_classes=7)).eval()
+    image = golden.image(2, 61, 93)
+    read = model.backbone(image)[-1].mean(dim=(2, 3))
+    torch.testing.assert_close(model(image), model.head.fc(read))
 
 
 def test_every_parameter_gets_a_gradient(model):

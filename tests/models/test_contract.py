@@ -4,8 +4,10 @@ A test per promise, for every row of ``BUILDS``. What only one network does is t
 """
 
 import copy
+import inspect
 import math
 import pickle
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -18,6 +20,8 @@ from torch import Tensor, nn
 
 from ptnt_mm.models import CPVT, TNT, LegacyTNT, PyramidTNT
 from ptnt_mm.models.backbone import Backbone
+from ptnt_mm.weights.identity import identify
+from ptnt_mm.weights.networks import family
 
 from . import golden
 
@@ -130,6 +134,22 @@ def test_its_maps_are_described_as_timm_does(build):
     theirs = FeatureInfo(copy.deepcopy(info.info), info.out_indices)
     for method in ('channels', 'reduction', 'module_name'):
         assert getattr(info, method)() == getattr(theirs, method)()
+
+
+@every_build
+def test_its_weights_are_recognised(build):
+    """By a pattern that no other network's weights match."""
+    weights = build.new(out_indices=(-1,)).state_dict()
+    name = build.cls.__name__
+    assert identify(weights).kind == name
+    patterns = {other: network.recognised_by for other, network in family().items()}
+    found = {other for other in patterns for key in weights if re.match(patterns[other], key)}
+    assert found == {name}
+    assert {key.split('.')[0] for key in weights if not key.startswith('norm')} <= {
+        *build.cls.roots
+    }
+    shown = build.cls.options_of(weights)
+    assert shown.keys() <= inspect.signature(build.cls).parameters.keys()
 
 
 @every_build

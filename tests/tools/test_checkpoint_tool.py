@@ -116,7 +116,10 @@ LOST = 'stages.3.blocks.1.outer_norm2.bias'
             dict(arch='unknown; it looks like a ResNet', unused='layer1 (1)'),
         ),
         (
-            lambda: {'backbone.outer_pos': torch.zeros(1, 64, 8), 'backbone.stages.0.x': NAN},
+            lambda: {
+                'backbone.outer_pos': torch.zeros(1, 64, 8),
+                'backbone.stages.0.relative_pos': NAN,
+            },
             dict(arch='unknown; it looks like PyramidTNT of an unknown arch, 64 px'),
         ),
     ],

@@ -10,12 +10,11 @@ from models.make_tnt_golden import ARCH
 
 from ptnt_mm.cli.main import run
 from ptnt_mm.models import TNT, PlainClassifier, PyramidTNTClassifier
-from ptnt_mm.models.backbone import Published
-from ptnt_mm.models.classifiers import FAMILY
 from ptnt_mm.project import backbones
 from ptnt_mm.registry import MODELS
 from ptnt_mm.weights import published
-from ptnt_mm.weights.published import PUBLISHED, default_cfg, locate
+from ptnt_mm.weights.networks import family
+from ptnt_mm.weights.published import Published, default_cfg, locate, published_files
 from ptnt_mm.weights.reader.read import cache_path
 from ptnt_mm.weights.reader.refusal import CheckpointError
 
@@ -34,7 +33,8 @@ def offer(server, monkeypatch):
         if not file.exists():
             torch.save(tiny().state_dict(), file)
         row = Published('tnt_x', 80.0, url=f'{address}/tnt_x.pth', sha256=sha256)
-        monkeypatch.setitem(published.PUBLISHED, 'tnt_x', (row, 'TNT tiny'))
+        files = published_files() | dict(tnt_x=(row, 'TNT tiny'))
+        monkeypatch.setattr(published, 'published_files', lambda: files)
         return file, hub / 'checkpoints'
 
     return offer
@@ -47,13 +47,13 @@ def load() -> None:
 
 
 def test_names_are_unique():
-    files = [p for rows in FAMILY.values() for row in rows.values() for p in row['published']]
-    assert len(PUBLISHED) == len(files)
+    rows = [row for network in family().values() for row in network.archs.values()]
+    assert len(published_files()) == sum(len(row['published']) for row in rows)
 
 
-@pytest.mark.parametrize('name', PUBLISHED)
+@pytest.mark.parametrize('name', published_files())
 def test_sizes_are_those_of_the_classifiers(name: str):
-    file, network = PUBLISHED[name]
+    file, network = published_files()[name]
     kind, arch = network.split()
     with torch.device('meta'):
         if kind == 'PyramidTNT':
@@ -153,6 +153,6 @@ def test_a_file_put_into_the_cache_needs_no_network(offer):
 def test_the_command_lists_every_file(capsys):
     assert run('weights', []) == 0
     out = capsys.readouterr().out
-    for file, network in PUBLISHED.values():
+    for file, network in published_files().values():
         (line,) = (line for line in out.splitlines() if line.split()[:1] == [file.name])
         assert network in line and f' {file.top_1} ' in line and (file.url or 'none') in line

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from ptnt_mm.config.zoo import get_config
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.weights.published import PUBLISHED
+from ptnt_mm.weights.published import published_files
 from ptnt_mm.weights.reader.read import read_checkpoint
 from reproduction.entries import Entry
 
@@ -61,7 +61,7 @@ def require_weights(entry: Entry, folder: Path) -> None:
         return
     file = folder / entry.weights
     if not file.is_file():
-        source, _ = PUBLISHED[f'ptnt_{entry.size}']
+        source, _ = published_files()[f'ptnt_{entry.size}']
         raise UserError(
             f'{file} is missing: open {source.url} in a browser (password '
             f'{source.password}), and save the file there; --weights sets another folder'

@@ -1,0 +1,110 @@
+"""What a network declares so that its weights are found, recognised, converted and described.
+
+A class declares it in its own file, and everything else reads it here: this room imports no
+network.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from torch import Tensor, nn
+
+from ptnt_mm.registry import MODELS
+from ptnt_mm.weights.names import Weights
+
+
+class Table(NamedTuple):
+    """A kind of position table, which is converted if it belongs to a different grid."""
+
+    resize: Callable[..., Tensor]
+    """Takes the table, and for each grid its (h, w) in the file and in the model."""
+
+    dims: int
+
+    grid_axes: tuple[int, ...]
+    """Axes along which the places of a grid are counted."""
+
+    has_class_token: bool = False
+    """Whether a class token may come before the grid: one more place than a square number."""
+
+
+class Network:
+    """Base class of a network with weights.
+
+    A registered class that sets ``recognised_by`` in its own body is a network of the family. A
+    subclass that only adds parts or variants is not: its weights look like those of its base.
+
+    Raises:
+        TypeError: for a network of the family that does not declare everything.
+    """
+
+    recognised_by: str
+    """Pattern of names that only this network's weights have, without the prefix of a wrapper."""
+
+    archs: Mapping[str, Mapping[str, Any]]
+    """A row for each variant. ``published`` are its :class:`~ptnt_mm.weights.published.Published`
+    files; ``alias`` is its short name."""
+
+    arch_prefix: str
+    """Put before the variants' names where those of all networks stand together: 'tnt_small'."""
+
+    width: str
+    """Key of a row: the channels of the outer tokens, a number or one for each stage. A file's
+    variant is the one with the widths of the first norm of each stage's first block."""
+
+    roots: tuple[str, ...]
+    """First parts of the names of its weights, without norms of outputs and heads."""
+
+    patch: int
+    """Side of an outer token of the finest grid, in pixels."""
+
+    size_step: int
+    """``pretrain_img_size`` is a multiple of it, in pixels."""
+
+    pretrained_may_lack: tuple[str, ...] = ()
+    """Parameters, buffers or submodules that a pretrained file need not have, such as 'stages.3'.
+
+    They keep the values of the constructor if the file lacks them or has another shape. Any
+    submodule may define this attribute too.
+    """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if 'recognised_by' in vars(cls):
+            missing = [name for name in ('archs', 'arch_prefix') if name not in vars(cls)]
+            inherited = ('width', 'roots', 'patch', 'size_step')
+            missing += [name for name in inherited if not hasattr(cls, name)]
+            if missing:
+                raise TypeError(
+                    f'{cls.__name__} sets recognised_by but not {", ".join(missing)}: see Network '
+                    f'in {__name__}'
+                )
+
+    @classmethod
+    def options_of(cls, weights: Weights) -> dict[str, Any]:
+        """Arguments of the constructor that weights show, where they are not the defaults."""
+        return {}
+
+    def pretrained_tables(self) -> dict[str, Table]:
+        """Its position tables, by the names of its parameters; a submodule may define this too."""
+        return {}
+
+    @property
+    def pretrained_part(self) -> nn.Module:
+        """The module that a pretrained file is for."""
+        return self
+
+
+def family() -> dict[str, type[Network]]:
+    """The registered networks by their names, PyramidTNT first."""
+    networks = {
+        name: cls
+        for name, cls in MODELS.module_dict.items()
+        if isinstance(cls, type) and issubclass(cls, Network) and 'recognised_by' in vars(cls)
+    }
+    return dict(sorted(networks.items(), key=lambda item: item[1].arch_prefix))
+
+
+def trunk_roots() -> frozenset[str]:
+    """First parts of the names of all networks' weights."""
+    return frozenset(root for network in family().values() for root in network.roots)
