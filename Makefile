@@ -14,7 +14,7 @@ INSTALL = .venv/bin/uv pip install --python .venv/bin/python -c requirements/con
 DEMO = configs/demo/demo_gfl_lite0.py
 OUT = work_dirs/demo
 
-.PHONY: help setup demo demo-masks demo-seg demo-cls test test-fast matrix lint docs bench soak clean
+.PHONY: help setup demo demo-masks demo-seg demo-cls test test-fast matrix lint docs bench gpu soak clean
 
 help:
 	@echo 'make setup   create .venv with the tested versions (a minute or two; downloads 3 GB)'
@@ -28,6 +28,7 @@ help:
 	@echo 'make lint    setup, then ruff'
 	@echo 'make docs    setup, then the site of the documentation, in build/docs'
 	@echo 'make bench   setup, then time the backbones side by side on the CPU (15 minutes)'
+	@echo 'make gpu     setup, then measure and test on a GPU (10 minutes; run it again to go on after a stop)'
 	@echo 'make soak    setup, then kill runs in many ways and check that they resume (20 minutes)'
 	@echo 'make clean   remove .venv; the output of the demo stays'
 
@@ -107,6 +108,9 @@ docs: setup
 
 bench: setup
 	.venv/bin/python tools/dev/time_backbones.py --out docs/benchmarks --overwrite
+
+gpu: setup
+	.venv/bin/python tools/dev/measure_gpu.py --out work_dirs/gpu
 
 soak: setup
 	OMP_NUM_THREADS=1 .venv/bin/python tests/soak.py

@@ -18,10 +18,13 @@ _MARKERS = 'os^D'
 def draw_speed_and_memory(rows: list[Row], machine: dict[str, Any], out_file: Path) -> None:
     """Draw one point per contender: seconds of a training step against its peak memory.
 
+    Of several settings, such as batch sizes, the last is drawn.
+
     Raises:
         UserError: if the figure cannot be written.
     """
     rows = [row for row in rows if row.setting.mode == TRAINING and row.peak_bytes]
+    rows = [row for row in rows if row.setting == rows[-1].setting]
     axes = _axes('seconds of a training step', 'GiB above the loaded model', machine)
     for index, row in enumerate(rows):
         marker = _MARKERS[index // len(PALETTE) % len(_MARKERS)]

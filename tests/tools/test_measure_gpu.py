@@ -1,0 +1,59 @@
+"""The command for the day a GPU is there: what it repeats, and what it shows."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from .workplace import load_tool
+
+tool = load_tool('dev/measure_gpu')
+
+
+def measure(out: Path, *steps: str) -> int:
+    return tool.main(['--out', str(out), '--device', 'cpu', '--steps', *steps])
+
+
+@pytest.fixture
+def commands(monkeypatch) -> dict[str, list[str]]:
+    """Two steps that take no time; a test may let one fail."""
+    commands = {
+        'speed': ['sh', '-c', 'echo date today; echo tables'],
+        'tests': ['echo', '3 passed'],
+    }
+    monkeypatch.setattr(tool, 'steps_for', lambda device, out: commands)
+    return commands
+
+
+def test_what_has_succeeded_is_not_repeated(commands, tmp_path, capsys):
+    commands['tests'] = ['false']
+    assert measure(tmp_path, 'speed', 'tests') == 1
+    printed = capsys.readouterr()
+    assert 'tables' in printed.out and 'tests.log' in printed.err
+    commands.update(speed=['false'], tests=['echo', '3 passed'])
+    assert measure(tmp_path, 'speed', 'tests') == 0, 'goes on with the step that had failed'
+    assert '3 passed' in capsys.readouterr().out
+
+
+def test_an_unknown_step(commands, tmp_path, capsys):
+    assert measure(tmp_path, 'sped') == 1
+    assert "'sped'" in capsys.readouterr().err and not list(tmp_path.iterdir())
+
+
+def test_losses_side_by_side(tmp_path):
+    for name, losses in {'float32': [3.0] * 20 + [1.0] * 5, 'amp': [3.5] * 20 + [1.5] * 4}.items():
+        scalars = tmp_path / f'training-{name}' / 'date' / 'vis_data' / 'scalars.json'
+        scalars.parent.mkdir(parents=True)
+        lines = [*({'loss': loss} for loss in losses), {'coco/bbox_mAP': 0.1}]
+        scalars.write_text('\n'.join(map(json.dumps, lines)))
+    table = tool.curves(tmp_path)
+    assert '3.000 | 3.500' in table and '| 21 to 24' in table and '1.000 | 1.500' in table
+
+
+@pytest.mark.parametrize('device', ['cpu', 'cuda:1'])
+def test_every_step_names_its_device_and_folder(device, tmp_path):
+    steps = tool.steps_for(device, tmp_path)
+    for name in ('speed', 'ways', 'float32', 'compiled'):
+        words = list(map(str, steps[name]))
+        assert words[words.index('--device') + 1] == device and str(tmp_path / name) in words
+    assert ('--amp' in steps['training-amp']) == (device != 'cpu')
