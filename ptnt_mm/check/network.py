@@ -9,7 +9,7 @@ from torch import nn
 
 from ptnt_mm.check.trial.setup import undisturbed
 from ptnt_mm.config.hosts import HOSTS
-from ptnt_mm.config.settings import dicts_within, type_name
+from ptnt_mm.config.settings import dicts_within, short_name, type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.explain.causes import one_line
 from ptnt_mm.utils.findings import Finding, Severity, error, note, ok, warning
@@ -164,7 +164,7 @@ def _unlike_the_authors(view: ConfigView, where: str, scale: Mapping) -> Iterato
             yield warning(f'{where}.{key}', what, advice)
     key = HOSTS.get(view.scope, HOSTS['mmdet']).to_rgb
     # A data set without image files, such as CIFAR, has RGB.
-    steps = [type_name(step) for dataset in view.train.data_sets for step in dataset.pipeline]
+    steps = [short_name(step) for dataset in view.train.data_sets for step in dataset.pipeline]
     reads_files = not steps or any(step.startswith('LoadImage') for step in steps)
     if reads_files and not scale.get(key):
         what = 'is not set, and images are read as BGR; the published weights expect RGB'

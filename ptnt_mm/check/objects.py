@@ -6,7 +6,7 @@ import numpy as np
 from mmengine.registry import TRANSFORMS, DefaultScope
 
 from ptnt_mm.check.coco_annotations import DetectionDataset
-from ptnt_mm.config.settings import dicts_within, type_name
+from ptnt_mm.config.settings import dicts_within, short_name, type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.labels.boxes import (
     CORNER_AND_SIZE,
@@ -261,11 +261,11 @@ def _splits_with_masks(view: ConfigView) -> list[str]:
 
 
 def _loads_masks(transform: Mapping) -> bool:
-    return type_name(transform).startswith('Load') and bool(transform.get('with_mask'))
+    return short_name(transform).startswith('Load') and bool(transform.get('with_mask'))
 
 
 def _loads_boxes(transform: Mapping) -> bool:
-    name = type_name(transform)
+    name = short_name(transform)
     return name.startswith('Load') and 'Annotation' in name and transform.get('with_bbox', True)
 
 

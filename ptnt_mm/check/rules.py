@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from logging import getLevelNamesMapping
 
-from ptnt_mm.config.settings import dicts_within, type_name
+from ptnt_mm.config.settings import dicts_within, short_name, type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.findings import Finding, Severity
 from ptnt_mm.utils.numbers import is_number
@@ -192,7 +192,7 @@ def augments(setting: Setting) -> str | bool:
     if not isinstance(step, Mapping) or step.get('test_mode'):
         return False
     kind = type_name(step)
-    is_random = kind.startswith('Random') or kind in _AUGMENTING
+    is_random = short_name(step).startswith('Random') or kind in _AUGMENTING
     return bool(step.get('prob', 1.0)) and is_random and kind
 
 

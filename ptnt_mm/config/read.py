@@ -1,18 +1,19 @@
 """Read a config, with errors that a user can act on."""
 
 import inspect
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
 from mmengine.config import Config, DictAction
 from mmengine.runner import Runner
 
+from ptnt_mm.config.settings import flat_settings
 from ptnt_mm.config.zoo import config_from_file, config_names, config_path, moved_config
 from ptnt_mm.explain.causes import Kind, explain, one_line
 from ptnt_mm.explain.frames import place_in_own_code
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import first_few, suggest, unknown_name
+from ptnt_mm.utils.text import first_few, printable, suggest, unknown_name
 
 # Top-level keys of a config that MMEngine and the hosts read, besides the runner's arguments.
 _TOP_LEVEL = {
@@ -23,10 +24,17 @@ _TOP_LEVEL = {
     'find_unused_parameters',
     'model_wrapper_cfg',
     'runner_type',
+    'safeguards',
     'sync_bn',
     'tta_model',
     'tta_pipeline',
 }
+# Those with a single value.
+_SINGLE = {
+    *('work_dir', 'load_from', 'resume', 'launcher', 'log_level', 'default_scope'),
+    *('experiment_name', 'runner_type'),
+}
+
 PROJECT_CONFIG = 'config.py'
 """Name of the config in the folder of a project."""
 
@@ -73,24 +81,61 @@ def apply_options(config: Config, options: dict) -> None:
     """Merge ``--cfg-options``, dotted keys and values, into a config.
 
     Raises:
-        UserError: if nothing reads the first part of a key, or if a path leads through a value
-            without keys.
+        UserError: if nothing reads the first part of a key, if a path leads through a value without
+            keys, or if a single value would replace a dict.
     """
-    for key in options:
-        first = key.partition('.')[0]
-        if first in READ_KEYS:
-            continue
-        if first in config:
-            raise UserError(
-                f'`options` {key}: {first} was used while the file was read, and changing it '
-                'now would have no effect: set the keys it was used for, such as '
-                'train_cfg.max_epochs or train_dataloader.dataset.data_root'
-            )
-        raise UserError(f'`options` {key}: {unknown_name("key", first, sorted(READ_KEYS))}')
+    for key, value in options.items():
+        if why := _why_refused(config, key, value):
+            raise UserError(f'`options` {key}: {why}')
     try:
         config.merge_from_dict(options)
     except (AssertionError, AttributeError, KeyError, TypeError) as error:
-        raise UserError(f'`options` {" ".join(options)}: {error}') from error
+        reason = printable(str(error.args[0] if error.args else error))
+        raise UserError(f'`options` {" ".join(options)}: {reason}') from error
+
+
+def _why_refused(config: Config, key: str, value: object) -> str:
+    """Why an option would have no effect, or the wrong one; empty if it can be merged."""
+    first, _, rest = key.partition('.')
+    if first not in READ_KEYS:
+        return _why_unread(config, key)
+    if first in _SINGLE and rest:
+        return f'{first} is a single value, without keys'
+    before = _value_at(config, key)
+    is_single = isinstance(value, (str, int, float)) and not isinstance(value, bool)
+    if isinstance(before, Mapping) and is_single:
+        return f'{value!r} would replace its keys: write {key}.{next(iter(before), "KEY")}=...'
+    return ''
+
+
+def _value_at(config: Config, key: str) -> object:
+    """The value at a path, None without one."""
+    value: object = config.to_dict()
+    for step in key.split('.'):
+        if isinstance(value, Mapping):
+            value = value.get(step)
+        elif isinstance(value, (list, tuple)) and step.isdigit() and int(step) < len(value):
+            value = value[int(step)]
+        else:
+            return None
+    return value
+
+
+def _why_unread(config: Config, key: str) -> str:
+    """Why nothing reads an option, and the settings that were probably meant."""
+    first = key.partition('.')[0]
+    settings = flat_settings({name: config[name] for name in config if name in READ_KEYS})
+    if first in config:
+        value = config[first]
+        equal = [] if value is None or isinstance(value, bool) else [repr(value)]
+        used = first_few(path for path, shown in settings.items() if shown in equal)
+        return (
+            f'{first} is a variable of the config file, and changing it after the file was read has '
+            f'no effect: set what it is used for{f"; these have its value: {used}" if used else ""}'
+        )
+    if deeper := [path for path in settings if path.endswith(f'.{key}')]:
+        return f'unknown key {first!r}: did you mean {" or ".join(deeper[:3])}?'
+    return unknown_name('key', first, sorted(READ_KEYS))
 
 
 def require_keys(config: Config, keys: Iterable[str]) -> None:

@@ -2,11 +2,30 @@
 
 from collections.abc import Iterator, Mapping
 
+from ptnt_mm.config.hosts import HOSTS
+
+_SHARED = ('mmengine', 'mmcv', *HOSTS, 'ptnt_mm', 'torch')
+"""Scopes whose class names are known here: a name means the same class with and without them."""
+
 
 def type_name(settings: Mapping) -> str:
-    """The class name in settings, without its scope; empty if there is none."""
+    """The class that settings name, for comparisons; empty if there is none.
+
+    The scope or module of MMEngine, a host, torch or this package is left out. Anyone else's stays:
+    'mine.CheckpointHook' is not MMEngine's hook.
+    """
     kind = settings.get('type') or ''
-    return getattr(kind, '__name__', str(kind)).rpartition('.')[2]
+    name = kind if isinstance(kind, str) else _full_name(kind)
+    return name.rpartition('.')[2] if name.partition('.')[0] in _SHARED else name
+
+
+def short_name(settings: Mapping) -> str:
+    """The same without any scope: for guesses by a part of the name, such as 'Load'."""
+    return type_name(settings).rpartition('.')[2]
+
+
+def _full_name(kind: object) -> str:
+    return f'{getattr(kind, "__module__", "")}.{getattr(kind, "__name__", kind)}'
 
 
 def dicts_within(settings: object, path: str) -> Iterator[tuple[str, Mapping]]:

@@ -19,7 +19,7 @@ _UNREADABLE = (SyntaxError, TypeError, ValueError, RecursionError, MemoryError)
 # Settings of one start rather than of the experiment; the seed is kept.
 _PER_START_KEYS = (
     *('load_from', 'resume', 'work_dir', 'launcher', 'model.backbone.init_cfg', 'env_cfg'),
-    'randomness.seed',
+    *('randomness.seed', 'custom_imports'),
 )
 
 

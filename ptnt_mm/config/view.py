@@ -192,6 +192,12 @@ class ConfigView:
         """The settings of all other hooks."""
         return list(self.config.get('custom_hooks') or [])
 
+    @property
+    def left_out(self) -> set[str]:
+        """The names of the safeguards and checks that ``safeguards=dict(NAME=None)`` leaves out."""
+        named = _mapping(self.config, 'safeguards')
+        return {name for name in named if named[name] is None}
+
 
 class Split:
     """What a config does with its data for training, for validation or for testing.

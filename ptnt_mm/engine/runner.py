@@ -1,10 +1,9 @@
 """MMEngine's runner with a readable console, the hooks of every run, and its first log lines."""
 
-import copy
 import logging
 import shlex
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,8 @@ from mmengine.runner.checkpoint import _load_checkpoint_to_model
 from torch.utils.data import DataLoader
 
 from ptnt_mm.config.hosts import import_host
-from ptnt_mm.config.settings import type_name
+from ptnt_mm.config.safeguards import with_safeguards
 from ptnt_mm.config.view import ConfigView
-from ptnt_mm.config.zoo import config_root
 from ptnt_mm.engine.run_display import RunDisplay
 from ptnt_mm.explain.building import explained_building, explained_late_building
 from ptnt_mm.mmcv_ops.place import source
@@ -128,39 +126,6 @@ def build_runner(config: Config, checkpoint: dict | None = None) -> Runner:
             runner.checkpoint = checkpoint
     runner.register_hook(RunDisplay())
     return runner
-
-
-def safeguards() -> list[dict]:
-    """The settings of the hooks, from ``configs/_base_/hooks.py``."""
-    return Config.fromfile(config_root() / '_base_' / 'hooks.py').custom_hooks
-
-
-def with_safeguards(config: Config) -> Config:
-    """A copy of a config with the hooks that it lacks; hooks that it has keep their settings."""
-    view, config = ConfigView(config), copy.copy(config)
-    hooks, defaults = view.custom_hooks, view.default_hooks
-    named = {type_name(hook) for hook in hooks if isinstance(hook, Mapping)}
-    config.custom_hooks = hooks + [hook for hook in safeguards() if hook.type not in named]
-    # MMEngine adds its own if the key is missing; None disables checkpoints.
-    checkpoint = defaults.get('checkpoint', dict(type='CheckpointHook', interval=1))
-    if checkpoint is not None and type_name(checkpoint) == 'CheckpointHook':
-        checkpoint = dict(checkpoint, type='WholeCheckpointHook')
-        config.default_hooks = dict(defaults, checkpoint=checkpoint)
-    if config.get('train_cfg'):
-        config.train_cfg = _repeatable(config.train_cfg)
-    return config
-
-
-def _repeatable(loop: Mapping) -> dict:
-    """Settings of a loop, with our loop in place of MMEngine's iteration-based one."""
-    settings = dict(loop)
-    if 'type' not in settings and settings.get('by_epoch') is False:
-        # MMEngine's other name for it.
-        del settings['by_epoch']
-        settings['type'] = 'IterBasedTrainLoop'
-    if type_name(settings) == 'IterBasedTrainLoop':
-        settings['type'] = 'RepeatableIterBasedTrainLoop'
-    return settings
 
 
 def log_file() -> Path:

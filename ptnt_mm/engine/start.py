@@ -33,6 +33,22 @@ class Start:
     stored: ConfigDict = field(default_factory=ConfigDict)
 
 
+def resume_of(config: Config, load_from: Path | str | None = None) -> str | None:
+    """The checkpoint that ``resume=True`` in a config continues from, as in MMEngine.
+
+    Args:
+        config: With or without ``resume``, and with the ``load_from`` that belongs to it.
+        load_from: Weights to start from if there is nothing to continue; then the config's
+            ``load_from`` does not count.
+
+    Returns:
+        A file, 'auto' for the newest in the work dir, or None if the config has no ``resume``.
+    """
+    if not config.get('resume'):
+        return None
+    return 'auto' if load_from is not None else config.get('load_from') or 'auto'
+
+
 def choose_start(
     config: Config,
     work_dir: Path,
@@ -62,6 +78,7 @@ def choose_start(
     if seed is not None:
         _set_seed(config, seed)
     checkpoint, stored = None, ConfigDict()
+    config.resume = False
     if resume is not None:
         if str(resume) == 'auto':
             file, content = read_latest_checkpoint(work_dir)

@@ -25,7 +25,7 @@ from ptnt_mm.engine.modes import with_modes
 from ptnt_mm.engine.run_checkpoints import describe_last_checkpoint, require_fresh
 from ptnt_mm.engine.run_display import display_of
 from ptnt_mm.engine.runner import build_runner, how_to_repeat
-from ptnt_mm.engine.start import Start, choose_start
+from ptnt_mm.engine.start import Start, choose_start, resume_of
 from ptnt_mm.engine.work_dir import create_work_dir, lock_work_dir
 from ptnt_mm.options import documented
 from ptnt_mm.utils.findings import Severity
@@ -74,6 +74,8 @@ def train(
         deterministic=deterministic,
     )
     choose_launcher(config, launcher)
+    if resume is None and not overwrite:
+        resume = resume_of(config, load_from)
     work_dir = create_work_dir(config, work_dir)
     is_first = is_first_process(config)
     with lock_work_dir(work_dir) if is_first else nullcontext():

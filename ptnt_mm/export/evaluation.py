@@ -10,7 +10,7 @@ import numpy as np
 from mmengine.config import Config
 from mmengine.model import BaseModel
 
-from ptnt_mm.config.settings import type_name
+from ptnt_mm.config.settings import short_name, type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.data.image_files import find_images
 from ptnt_mm.deploy import Deployed
@@ -34,7 +34,7 @@ def resizing(config: Config) -> tuple[list[int] | None, bool]:
             scale = step['scale']
             scale = [scale, scale] if isinstance(scale, int) else list(scale)
             keep_ratio = bool(step.get('keep_ratio', False))
-        elif not kind.startswith(('Load', 'Pack')):
+        elif not short_name(step).startswith(('Load', 'Pack')):
             raise UserError(
                 f'the test pipeline has {kind}: exported files support only Resize with a scale. '
                 'Use a config without that step'

@@ -10,7 +10,7 @@ import numpy as np
 from mmcv.transforms import Compose
 from mmengine.config import Config
 
-from ptnt_mm.config.settings import type_name
+from ptnt_mm.config.settings import short_name, type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.data.image_files import decoded, read_image
 from ptnt_mm.engine.load_in_range import stated_range
@@ -106,15 +106,16 @@ class ConfigLoader:
         view = ConfigView(config)
         steps = view.test.pipeline
         self.value_range = stated_range(config)
-        self._kind = type_name(steps[0]) if steps else ''
+        first = steps[0] if steps else {}
+        self._kind = type_name(first)
         if self._kind in _OF_SEVERAL:
             raise UserError(
                 f'the test pipeline loads with {self._kind}, which reads volumes or several files '
                 'for an image: only loaders of single images are supported'
             )
         self._step = None
-        if self._kind.startswith('Load') and self._kind not in _OF_ARRAYS:
-            self._settings = dict(steps[0])
+        if short_name(first).startswith('Load') and self._kind not in _OF_ARRAYS:
+            self._settings = dict(first)
             shown = (
                 f'{name}={value!r}'
                 for name, value in self._settings.items()
@@ -181,5 +182,5 @@ def _loaded(pixels: np.ndarray, path: Path | None = None, is_rgb: bool = False) 
 
 
 def _loads_annotations(step: dict) -> bool:
-    kind = type_name(step)
+    kind = short_name(step)
     return kind.startswith('Load') and 'Annotation' in kind

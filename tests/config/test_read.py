@@ -116,9 +116,45 @@ def test_an_unknown_first_key_is_refused():
         apply_options(Config(dict(model=dict(a=1))), {'modle.a': 2})
 
 
-def test_a_variable_of_the_file_cannot_be_changed_any_more():
-    with pytest.raises(UserError, match='max_epochs was used while the file was read'):
-        apply_options(Config(dict(max_epochs=20, train_cfg=dict(max_epochs=20))), {'max_epochs': 1})
+REFUSED = {
+    # A variable, whether it was used or not: what has its value is named.
+    'epochs': (1, ['variable', 'train_cfg.max_epochs']),
+    'steps.0': (1, ['variable', 'param_scheduler.milestones']),
+    'unused.a': (1, ['variable']),
+    # The name of a setting further inside.
+    'max_epochs': (1, ['train_cfg.max_epochs']),
+    'optimizer.lr': (1, ['optim_wrapper.optimizer.lr']),
+    # Values of the wrong form.
+    'work_dir.a': (1, ['work_dir', 'single']),
+    'model': (3, ['3', 'model.type']),
+    'model.parts.1': ('x', ["'x'", 'model.parts.1.size']),
+    'model.parts.7.size': (1, ['7']),
+}
+
+
+@pytest.mark.parametrize('key', REFUSED)
+def test_an_option_without_effect_is_refused_with_the_setting_that_was_meant(key: str):
+    config = Config(
+        dict(
+            epochs=20,
+            steps=[8, 11],
+            unused=dict(a=None),
+            model=dict(type='Any', parts=[3, dict(size=1)]),
+            train_cfg=dict(max_epochs=20),
+            param_scheduler=dict(milestones=[8, 11]),
+            optim_wrapper=dict(optimizer=dict(lr=1e-3)),
+        )
+    )
+    value, names = REFUSED[key]
+    with pytest.raises(UserError) as caught:
+        apply_options(config, {key: value})
+    assert all(name in str(caught.value) for name in [key, *names])
+
+
+def test_none_and_a_boolean_switch_off_what_has_keys():
+    config = Config(dict(optim_wrapper=dict(clip_grad=dict(max_norm=1)), compile=dict(mode='x')))
+    apply_options(config, {'optim_wrapper.clip_grad': None, 'compile': False})
+    assert config.optim_wrapper.clip_grad is None and config.compile is False
 
 
 def test_a_path_is_not_a_config():
@@ -138,6 +174,10 @@ def test_what_a_config_lacks_is_named(tmp_path: Path):
         (dict(type='Resize'), 'Resize'),
         (dict(type='mmseg.Resize'), 'Resize'),
         (dict(type=nn.Conv2d), 'Conv2d'),
+        (dict(type='mmdet.datasets.transforms.Resize'), 'Resize'),
+        # Namesakes
+        (dict(type='mine.Resize'), 'mine.Resize'),
+        (dict(type=type('Conv2d', (), {})), f'{__name__}.Conv2d'),
         (dict(type=None), ''),
         (dict(), ''),
     ],

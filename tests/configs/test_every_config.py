@@ -12,8 +12,8 @@ from torch import nn
 
 from ptnt_mm.config import zoo
 from ptnt_mm.config.hosts import HOSTS
+from ptnt_mm.config.safeguards import added_hooks
 from ptnt_mm.config.settings import type_name
-from ptnt_mm.engine.runner import safeguards
 from ptnt_mm.models.cpvt import CPVT_ARCHS
 from ptnt_mm.models.pyramid_tnt import ARCHS
 from ptnt_mm.models.tnt import TNT_ARCHS
@@ -116,7 +116,7 @@ def test_weight_decay_spares_what_the_authors_spared(config: Config, blueprint: 
 
 
 def test_loading_is_guarded_and_checkpoints_are_whole(config: Config):
-    assert {hook.type for hook in config.custom_hooks} >= {hook.type for hook in safeguards()}
+    assert {hook.type for hook in config.custom_hooks} >= {hook.type for hook in added_hooks()}
     assert config.default_hooks.checkpoint.type == 'WholeCheckpointHook'
     assert config.custom_imports.imports == ['ptnt_mm']
     assert not config.auto_scale_lr.get('enable')

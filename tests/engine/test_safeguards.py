@@ -1,14 +1,22 @@
-"""The hooks that every run gets."""
+"""The hooks and the loop that every run gets."""
 
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
 from mmengine.config import Config
 from mmengine.hooks import CheckpointHook
+from mmengine.registry import HOOKS as ROOT_HOOKS
+from mmengine.registry import LOOPS, Registry
 from mmengine.runner import IterBasedTrainLoop
 
+from ptnt_mm.config.safeguards import added_hooks, safeguard_names, with_safeguards
+from ptnt_mm.config.zoo import config_from_file
 from ptnt_mm.engine import hooks
 from ptnt_mm.engine.hooks.health import HealthHook
-from ptnt_mm.engine.runner import safeguards, with_safeguards
 
-HOOKS = [hook.type for hook in safeguards()]
+HOOKS = [hook.type for hook in added_hooks()]
 
 
 def names(config: Config) -> list:
@@ -75,3 +83,76 @@ def test_checkpoints_can_be_disabled():
     config = Config(dict(default_hooks=dict(checkpoint=None)))
     config = with_safeguards(config)
     assert config.default_hooks.checkpoint is None
+
+
+@pytest.fixture(scope='module')
+def _namesakes() -> None:
+    """Somebody's classes with the names of MMEngine's and ours."""
+    of_theirs = {ROOT_HOOKS: ('CheckpointHook', 'StopAtNaNHook'), LOOPS: ('IterBasedTrainLoop',)}
+    for root, namesakes in of_theirs.items():
+        registry = Registry(root.name, parent=root, scope='mine')
+        for name in namesakes:
+            registry.register_module(name, module=type(name, (), {}))
+
+
+@pytest.mark.usefixtures('_namesakes')
+@pytest.mark.parametrize(('scope', 'prefix'), [('mmengine', 'mine.'), ('mine', '')])
+def test_a_namesake_stays_and_takes_no_place(scope: str, prefix: str):
+    hook, loop = f'{prefix}CheckpointHook', f'{prefix}IterBasedTrainLoop'
+    given = dict(
+        default_scope=scope,
+        default_hooks=dict(checkpoint=dict(type=hook)),
+        train_cfg=dict(type=loop, max_iters=9),
+        custom_hooks=[dict(type=f'{prefix}StopAtNaNHook')],
+    )
+    config = with_safeguards(Config(given))
+    assert config.default_hooks.checkpoint.type == hook and config.train_cfg.type == loop
+    assert names(config) == [f'{prefix}StopAtNaNHook', *HOOKS]
+
+
+@pytest.mark.parametrize('name', safeguard_names())
+def test_each_can_be_left_out(name: str):
+    given = dict(
+        custom_hooks=[dict(type=name)] if name in HOOKS else [],
+        train_cfg=dict(type='IterBasedTrainLoop', max_iters=9),
+        safeguards={name: None},
+    )
+    config = with_safeguards(Config(given))
+    checkpoint = config.get('default_hooks', {}).get('checkpoint', {}).get('type')
+    used = {*names(config), checkpoint, config.train_cfg.type}
+    assert used & {*safeguard_names()} == {*safeguard_names()} - {name}
+
+
+PLAIN = (
+    ('mmdet', 'retinanet/retinanet_r50_fpn_1x_coco.py'),
+    ('mmseg', 'pspnet/pspnet_r50-d8_4xb2-40k_cityscapes-512x1024.py'),
+    ('mmpretrain', 'resnet/resnet18_8xb16_cifar10.py'),
+)
+READ = """
+import sys
+from mmengine.config import Config
+from mmengine.registry import HOOKS, LOOPS
+assert 'ptnt_mm' not in sys.modules
+for file in sys.argv[1:]:
+    config = Config.fromfile(file)
+    for hook in (*config.custom_hooks, config.default_hooks.checkpoint):
+        HOOKS.build(hook)
+    assert LOOPS.get(config.train_cfg.get('type', 'EpochBasedTrainLoop'))
+"""
+
+
+def test_mmengine_reads_the_stored_config_of_each_host_by_itself(tmp_path: Path):
+    files = []
+    for host, path in PLAIN:
+        folder = Path(pytest.importorskip(host).__file__).parent
+        config = with_safeguards(config_from_file(folder / '.mim' / 'configs' / path))
+        files.append(str(tmp_path / f'{host}.py'))
+        config.dump(files[-1])
+    done = subprocess.run([sys.executable, '-c', READ, *files], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize('imports', [None, dict(imports='mine'), dict(imports=['mine', 'ptnt_mm'])])
+def test_own_imports_are_kept(imports: dict | None):
+    config = with_safeguards(Config(dict(custom_imports=imports)))
+    assert config.custom_imports.imports == ([] if imports is None else ['mine']) + ['ptnt_mm']

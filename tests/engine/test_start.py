@@ -12,7 +12,7 @@ from ptnt_mm.config.start import check_start, use_pretrained
 from ptnt_mm.config.stored import changed_settings
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.runner import build_runner
-from ptnt_mm.engine.start import Start, choose_start
+from ptnt_mm.engine.start import Start, choose_start, resume_of
 from ptnt_mm.utils.errors import UserError
 
 
@@ -291,3 +291,26 @@ def test_a_resume_reads_its_checkpoint_once(tmp_path: Path):
     Path(start.weights).unlink()
     weights = build_runner(start.config, start.checkpoint).train().state_dict()
     assert all(torch.equal(weights[name], whole[name]) for name in whole)
+
+
+@pytest.mark.parametrize(
+    ('config', 'load_from', 'expected'),
+    [
+        (dict(), None, None),
+        (dict(resume=False, load_from='a.pth'), None, None),
+        (dict(resume=True), None, 'auto'),
+        (dict(resume=True, load_from='a.pth'), None, 'a.pth'),
+        # Weights to start from if there is nothing to continue.
+        (dict(resume=True, load_from='a.pth'), 'b.pth', 'auto'),
+    ],
+)
+def test_a_config_may_resume_as_in_mmengine(
+    config: dict, load_from: str | None, expected: str | None
+):
+    assert resume_of(Config(config), load_from) == expected
+
+
+def test_what_a_config_resumes_is_left_to_the_arguments(tmp_path: Path):
+    config = _config()
+    config.resume = True
+    assert not choose_start(config, tmp_path).config.resume

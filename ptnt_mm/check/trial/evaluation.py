@@ -19,7 +19,7 @@ from ptnt_mm.check.coco_annotations import DetectionDataset, index
 from ptnt_mm.check.data_sets import LoadedDataset, evenly_spread
 from ptnt_mm.check.trial.failed_steps import StepFailure, at, describe
 from ptnt_mm.check.trial.setup import collate_of, load_samples, shrunk, sides, undisturbed
-from ptnt_mm.config.settings import dicts_within, type_name
+from ptnt_mm.config.settings import dicts_within, short_name, type_name
 from ptnt_mm.config.view import ConfigView, Split, local_path
 from ptnt_mm.explain.frames import failing_line, failing_part
 from ptnt_mm.explain.registered import arguments_of, classes_named
@@ -133,7 +133,7 @@ def why_not_evaluated(view: ConfigView, split: str) -> str:
     loop = type_name(view.split(split).loop)
     if loop not in ('', 'ValLoop', 'TestLoop'):
         return f'{loop} evaluates in its own way'
-    hooks = map(type_name, view.custom_hooks)
+    hooks = map(short_name, view.custom_hooks)
     prepares = [name for name in hooks if name.startswith('PrepareProto')]
     return f'{prepares[0]} prepares the model' if prepares else ''
 
@@ -154,7 +154,7 @@ def _size(sample: dict) -> tuple[int, ...]:
 def _packing(split: Split) -> dict[str, ConfigDict]:
     """The steps of a split's pipelines that choose meta keys, by their paths."""
     inside = dicts_within(split.dataset, f'{split.name}_dataloader.dataset')
-    return {path: step for path, step in inside if type_name(step).startswith('Pack')}
+    return {path: step for path, step in inside if short_name(step).startswith('Pack')}
 
 
 def _default_keys(step: ConfigDict, scope: str) -> tuple[str, ...]:

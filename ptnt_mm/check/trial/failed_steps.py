@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from torch import nn
 
-from ptnt_mm.config.settings import dicts_within, type_name
+from ptnt_mm.config.settings import dicts_within, short_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.explain.causes import Kind, explain, one_line
 from ptnt_mm.explain.frames import (
@@ -70,7 +70,7 @@ def _failing_part(error: BaseException, view: ConfigView) -> tuple[str, str] | N
     """The innermost part of the model in the config, by its path and its class."""
     paths: dict[str, str] = {}
     for path, settings in dicts_within(view.model, 'model'):
-        paths.setdefault(type_name(settings), path)
+        paths.setdefault(short_name(settings), path)
     modules = (owner for owner in running_objects(error) if isinstance(owner, nn.Module))
     names = [name for name in (type(module).__name__ for module in modules) if name in paths]
     return (paths[names[-1]], names[-1]) if names else None
@@ -84,6 +84,6 @@ def _failing_transform(error: BaseException, where: str, view: ConfigView) -> st
     steps, step = found
     for path, settings in dicts_within(view.split(split).dataset, where):
         pipeline, i = settings.get('pipeline') or (), steps.index(step)
-        if len(pipeline) == len(steps) and type_name(pipeline[i]) == type(step).__name__:
+        if len(pipeline) == len(steps) and short_name(pipeline[i]) == type(step).__name__:
             return f'{path}.pipeline[{i}]'
     return None
