@@ -275,7 +275,7 @@ Examples:
     ptnt report work_dirs/demo work_dirs/demo_masks --out compared.html
 """,
     words=(
-        Argument('work_dirs', 'the `work_dir` of a training run, or a project', Path,
+        Argument('work_dirs', 'the work dir of a training run, or a project', Path,
                  metavar='WORK_DIR', nargs='+'),
     ),
     keywords=(

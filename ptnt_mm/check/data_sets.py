@@ -11,7 +11,7 @@ from mmengine.registry import DATASETS, TRANSFORMS, DefaultScope
 
 from ptnt_mm.config.settings import type_name
 from ptnt_mm.config.view import ConfigView, DataSet
-from ptnt_mm.explain.causes import how_to_get
+from ptnt_mm.explain.recognisers import how_to_get
 from ptnt_mm.explain.registered import arguments_of, registered_names
 from ptnt_mm.utils.findings import Finding, error, note, ok
 from ptnt_mm.utils.text import suggest, unknown_name

@@ -130,8 +130,8 @@ def _why_unread(config: Config, key: str) -> str:
         equal = [] if value is None or isinstance(value, bool) else [repr(value)]
         used = first_few(path for path, shown in settings.items() if shown in equal)
         return (
-            f'{first} is a variable of the config file, and changing it after the file was read has '
-            f'no effect: set what it is used for{f"; these have its value: {used}" if used else ""}'
+            f'{first} is a variable of the config file, and changing it now has no effect: set '
+            f'what it is used for{f"; these have its value: {used}" if used else ""}'
         )
     if deeper := [path for path in settings if path.endswith(f'.{key}')]:
         return f'unknown key {first!r}: did you mean {" or ".join(deeper[:3])}?'

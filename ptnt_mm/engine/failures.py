@@ -14,6 +14,8 @@ from ptnt_mm.explain.frames import evaluating_runner, place_in_own_code
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.terminal import TRACEBACK
 
+_OF_A_RUN = (Kind.DISK, Kind.STORAGE, Kind.PROCESS, Kind.CONFIG)
+
 
 @contextmanager
 def failures_explained(logger: logging.Logger, work_dir: Path) -> Iterator[None]:
@@ -42,9 +44,9 @@ def failed_test_explained(logger: logging.Logger) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # data sets, models and metrics may raise anything
-        found = explain(error, Kind.CONFIG)
-        if found is None and isinstance(error, UserError):
-            raise
+        found = explain(error, *_OF_A_RUN)
+        if isinstance(error, UserError) and (found is None or found.kind is Kind.STORAGE):
+            raise  # it already contains advice
         logger.error(f'{TRACEBACK}\n{traceback.format_exc()}')
         reason = found or one_line(error, named=True)
         raise UserError(
@@ -54,7 +56,7 @@ def failed_test_explained(logger: logging.Logger) -> Iterator[None]:
 
 def explain_failure(error: BaseException, work_dir: Path) -> str | None:
     """Explain in one line a failure that is not a bug in the program; None for all others."""
-    found = explain(error, Kind.DISK, Kind.STORAGE, Kind.PROCESS, Kind.CONFIG)
+    found = explain(error, *_OF_A_RUN)
     if found is None:
         return _explain_evaluation(error)
     if found.kind is Kind.CONFIG:
@@ -70,8 +72,8 @@ def explain_failure(error: BaseException, work_dir: Path) -> str | None:
     kept, again = describe_last_checkpoint(work_dir)
     if found.kind is Kind.DISK:
         return (
-            f'{found.what}; {kept}. First {found.advice}, or move the work dir to another disk; '
-            f'then {again} with `resume`'
+            f'{found.what}; {kept}. {found.advice}, or move the work dir to another disk; then '
+            f'{again} with `resume`'
         )
     return (
         f'the work dir was removed or changed while the run wrote to it ({found.what}); {kept}. '

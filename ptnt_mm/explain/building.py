@@ -20,12 +20,9 @@ def explained_building(what: str) -> Iterator[None]:
     except UserError:
         raise
     except Exception as error:  # constructors may raise anything
-        if full := explain(error, Kind.DISK):
-            # The first files of a run cannot be written.
-            message = f'{full.what}: {full.advice}, or choose another `work_dir`'
-        else:
-            message = f'{what} cannot be built: {explain_build_error(error)}'
-        raise UserError(message) from error
+        # Constructors may write files, as that of a run does.
+        reason = explain(error, Kind.DISK) or explain_build_error(error)
+        raise UserError(f'{what} cannot be built: {reason}') from error
 
 
 @contextmanager

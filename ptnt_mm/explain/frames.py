@@ -14,7 +14,7 @@ from typing import Any
 from mmengine.dataset import Compose
 from mmengine.evaluator import BaseMetric
 from mmengine.registry import build_from_cfg
-from mmengine.runner import Runner, ValLoop
+from mmengine.runner import Runner, TestLoop, ValLoop
 from torch import nn
 
 _LIBRARIES = tuple(
@@ -79,6 +79,12 @@ def last_built(error: BaseException) -> tuple[object, dict] | None:
 def evaluating_runner(error: BaseException) -> Runner | None:
     """The runner whose validation was running; None outside of validations."""
     return next((found['self'].runner for found in _locals_of(ValLoop.run, error)), None)
+
+
+def evaluated_split(error: BaseException) -> str:
+    """The split whose evaluation was running: 'val', 'test', or '' outside of evaluations."""
+    loops = {'val': ValLoop, 'test': TestLoop}
+    return next((name for name in loops if any(_locals_of(loops[name].run, error))), '')
 
 
 def failed_download(error: BaseException) -> tuple[str, str] | None:

@@ -91,8 +91,8 @@ def read_training_log(work_dir: Path) -> TrainingLog:
     paths = scalar_files(work_dir)
     if not paths:
         raise UserError(
-            f'{work_dir} contains no training log (<timestamp>/vis_data/scalars.json). Pass the '
-            '`work_dir` of a run.'
+            f'{work_dir} contains no training log (<timestamp>/vis_data/scalars.json): pass the '
+            'work dir of a run'
         )
     log = TrainingLog([], [], [])
     for path in paths:

@@ -7,7 +7,7 @@ from mmengine.config import Config
 
 import ptnt_mm
 from ptnt_mm.config.view import ConfigView
-from ptnt_mm.explain.causes import how_to_get
+from ptnt_mm.explain.recognisers import how_to_get
 from ptnt_mm.utils.errors import UserError
 
 

@@ -170,7 +170,7 @@ def test_full_disk_at_the_start_is_explained(tmp_path: Path, monkeypatch):
     monkeypatch.setattr(Runner, 'dump_config', full)
     config = toy_config(tmp_path)
     config.experiment_name = 'full'
-    with pytest.raises(UserError, match='^the disk is full .*make room'):
+    with pytest.raises(UserError, match='the disk is full'):
         build_runner(config)
 
 

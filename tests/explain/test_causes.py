@@ -75,7 +75,7 @@ def full(monkeypatch, number: int, file: Path) -> Exception:
 
 
 SYSTEM = [
-    (OSError(errno.ENOSPC, 'No space left on device'), Kind.DISK, ['full', 'make room']),
+    (OSError(errno.ENOSPC, 'No space left on device'), Kind.DISK, ['full', 'room']),
     (OSError(errno.EDQUOT, 'Disk quota exceeded', 'a.pth'), Kind.DISK, ['quota', 'a.pth']),
     (OSError(errno.EROFS, 'Read-only file system', '/x/1.log'), Kind.DISK, ['/x/1.log']),
     (FileNotFoundError(errno.ENOENT, 'No such file', 'data/1.jpg'), Kind.STORAGE, ['data/1.jpg']),
@@ -99,7 +99,7 @@ SYSTEM = [
 
 @pytest.mark.parametrize(('error', 'kind', 'names'), SYSTEM)
 def test_a_cause_is_recognised(monkeypatch, error: Exception, kind: Kind, names: list[str]):
-    monkeypatch.setattr('ptnt_mm.explain.causes.get_world_size', lambda: 2)
+    monkeypatch.setattr('ptnt_mm.explain.recognisers.get_world_size', lambda: 2)
     found = explain(error, *Kind)
     assert found.kind is kind and all(name in str(found) for name in names)
     assert explain(error, *(set(Kind) - {kind, Kind.DATA})) is None
