@@ -12,7 +12,7 @@ from ptnt_mm.utils.text import counted, first_few, suggest
 def check_class_names(data: Sequence[LoadedDataset]) -> Iterator[Finding]:
     """Check the class names of each data set, and compare them with those of the first."""
     for dataset in data:
-        found = list(faults_of_names(dataset))
+        found = list(findings_of_names(dataset))
         classes = counted(len(dataset.classes), 'class')
         yield from found or [ok(dataset.name, f'{classes}: {first_few(dataset.classes)}')]
     if data and names_are_known(data[0]):
@@ -48,8 +48,8 @@ def names_are_known(data: LoadedDataset) -> bool:
     return not own or set(data.classes) <= set(data.file.names.values())
 
 
-def faults_of_names(data: LoadedDataset) -> Iterator[Finding]:
-    """Faults in the class names of a single data set."""
+def findings_of_names(data: LoadedDataset) -> Iterator[Finding]:
+    """Errors and warnings about the class names of a single data set."""
     if found := list(misread_names(data)):
         yield from found
         return

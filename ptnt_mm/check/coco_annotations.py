@@ -97,7 +97,7 @@ def load_annotations(
     """Read the annotation files of a config's data sets, and let mmdet load them.
 
     Returns:
-        The data sets, and findings about faults and omissions.
+        The data sets, and findings about errors and omissions.
     """
     data, findings = find_data_sets(DetectionDataset, view, splits)
     for dataset in data:
@@ -117,7 +117,7 @@ def load_annotations(
 
 
 def check_annotations(data: list[DetectionDataset]) -> Iterator[Finding]:
-    """Report the size of each data set, and faults in the format of its file."""
+    """Report the size of each data set, and errors in the format of its file."""
     for dataset in data:
         if dataset.file is None:
             continue

@@ -46,7 +46,7 @@ class LoadedDataset:
         stated: The class names in the config, of any type; None if there are none.
         classes: The class names.
         built: The host's own data set, without a pipeline; None if it was skipped or refused.
-        refusal: Why the host could not build it or list its images; empty if it could.
+        why_not_built: Why the host could not build it or list its images; empty if it could.
         images: All images that it lists.
         sample_entries: The host's entries for a few of them, evenly spread; empty if skipped.
     """
@@ -58,7 +58,7 @@ class LoadedDataset:
     stated: object
     classes: tuple[str, ...]
     built: Any = None
-    refusal: str = ''
+    why_not_built: str = ''
     images: list[ImageFile] = field(default_factory=list)
     sample_entries: list[dict] = field(default_factory=list)
 
@@ -85,7 +85,7 @@ class LoadedDataset:
     @property
     def is_left_out(self) -> bool:
         """Whether the host's list of images was not used."""
-        return self.built is None and not self.refusal
+        return self.built is None and not self.why_not_built
 
     def is_a(self, name: str) -> bool:
         """Whether its class is the one of this name, or a subclass."""

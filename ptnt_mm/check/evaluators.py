@@ -36,24 +36,24 @@ def check_evaluators_of_masks(
     for split, found in _of_splits(view, splits):
         of_split = [dataset for dataset in data if split in dataset.pipelines]
         ious = [metric for metric in found if type_name(metric) == 'IoUMetric']
-        faults = []
+        wrong = []
         for stated in (metric.get('iou_metrics', 'mIoU') for metric in ious):
             metrics = [stated] if isinstance(stated, str) else stated
             for unknown in set(metrics).difference(_METRICS):
                 what = unknown_name('iou_metrics', unknown, _METRICS)
                 advice = 'mmseg reports this only after all images are evaluated'
-                faults.append(error(split, what, advice))
+                wrong.append(error(split, what, advice))
         advice = "IoUMetric measures the mIoU: dict(type='IoUMetric', iou_metrics=['mIoU'])"
         if not found:
-            faults.append(error(split, 'there is no evaluator', advice))
+            wrong.append(error(split, 'there is no evaluator', advice))
         elif not ious and any(map(has_masks, of_split)):
             what = f'measured by {first_few(map(type_name, found))}, not by IoUMetric'
-            faults.append(warning(split, what, advice))
+            wrong.append(warning(split, what, advice))
         # IoUMetric counts by names, which a class may have read with its list.
         if ious and any(one.images and 'classes' not in one.built.metainfo for one in of_split):
             what = 'the data set has no class names, which IoUMetric needs'
-            faults.append(error(split, what, "write metainfo=dict(classes=('name', ...))"))
-        yield from faults or [ok(split, f'measured by {first_few(map(type_name, found))}')]
+            wrong.append(error(split, what, "write metainfo=dict(classes=('name', ...))"))
+        yield from wrong or [ok(split, f'measured by {first_few(map(type_name, found))}')]
 
 
 def check_evaluators_of_labels(view: ConfigView, splits: tuple[str, ...]) -> Iterator[Finding]:

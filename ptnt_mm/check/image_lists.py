@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mmengine.fileio import list_dir_or_file
 
-from ptnt_mm.check.class_names import faults_of_names
+from ptnt_mm.check.class_names import findings_of_names
 from ptnt_mm.check.data_sets import (
     ImageFile,
     LoadedDataset,
@@ -67,7 +67,7 @@ def _list_images(data: LoadedDataset) -> None:
         if not _missing_sources(data):
             data.built.full_init()
     except Exception as err:  # constructors may raise anything
-        data.refusal = explain_build_error(err)
+        data.why_not_built = explain_build_error(err)
         return
     # The data set's class may define the names.
     data.classes = as_names(data.built.metainfo.get('classes')) or data.classes
@@ -86,11 +86,11 @@ def _missing_sources(data: LoadedDataset) -> list[Path]:
 
 def check_list(data: LoadedDataset) -> Iterator[Finding]:
     """Report the number of images that the host lists for a data set, or why there are none."""
-    if data.refusal:
+    if data.why_not_built:
         # Other checks report missing files and wrong class names.
         there = all(path.exists() for path in data.data_set.paths())
-        if there and not any(fault.severity is Severity.ERROR for fault in faults_of_names(data)):
-            yield error(data.name, f'the data set cannot be built: {data.refusal}')
+        if there and not any(found.severity is Severity.ERROR for found in findings_of_names(data)):
+            yield error(data.name, f'the data set cannot be built: {data.why_not_built}')
     elif data.images:
         yield ok(data.name, counted(len(data.images), 'image'))
     elif missing := _missing_sources(data):
@@ -248,17 +248,17 @@ def check_labels(data: list[LoadedDataset], view: ConfigView) -> Iterator[Findin
         if dataset.is_left_out:
             continue
         counts = count_labels(() if dataset.built is None else dataset.built.data_list)
-        found = [*_faults_of_labels(dataset, counts, number_of_classes(view))]
+        found = [*_findings_of_labels(dataset, counts, number_of_classes(view))]
         yield from found or check_list(dataset)
         if counts and not found:
             least, most = min(counts.values()), max(counts.values())
             yield ok(dataset.name, f'{counted(len(counts), "class")} of {least} to {most} images')
 
 
-def _faults_of_labels(
+def _findings_of_labels(
     data: LoadedDataset, counts: Counter[int], number: float
 ) -> Iterator[Finding]:
-    """Faults in the labels of a data set, and disagreements with the head."""
+    """Errors in the labels of a data set, and disagreements with the head."""
     folders = tuple(getattr(data.built, 'folder_to_idx', ()))
     if set(folders) == set(data.classes) and folders != data.classes:
         classes = first_few(data.classes)

@@ -15,46 +15,54 @@ from ptnt_mm.check.data_sets import ImageFile, LoadedDataset
 from ptnt_mm.data.image_files import ON_THEIR_SIDE, decoded
 from ptnt_mm.data.pixel_values import COMMON, few_levels, measure_values, oddity
 from ptnt_mm.utils.decoding import why_unreadable
-from ptnt_mm.utils.findings import Fault, Finding, Severity, note, ok, report_faults, report_wrong
+from ptnt_mm.utils.findings import (
+    Finding,
+    FindingKind,
+    Severity,
+    note,
+    ok,
+    report_kinds,
+    report_wrong,
+)
 from ptnt_mm.utils.many_files import Folders, on_threads
 from ptnt_mm.utils.text import counted
 
-_BROKEN = Fault('images not readable', Severity.ERROR, 'copy them again, or {remove}')
-_OF_OTHER_SIZE = Fault(
+_BROKEN = FindingKind('images not readable', Severity.ERROR, 'copy them again, or {remove}')
+_OF_OTHER_SIZE = FindingKind(
     'images not of the annotated size',
     Severity.ERROR,
     'boxes would be in wrong places: annotate the images as they are',
 )
-_TURNED = Fault(
+_TURNED = FindingKind(
     'images rotated or mirrored by their EXIF data',
     Severity.WARNING,
     'their size does not show whether they were annotated like this: check a few, or save them '
     'upright and without EXIF data',
 )
-_OF_FEW_LEVELS = Fault(
+_OF_FEW_LEVELS = FindingKind(
     'images that lose most of their grey levels when loaded',
     Severity.WARNING,
     "load them with dict(type='LoadImageInRange', value_range=(low, high)) in all pipelines; "
     'ptnt new chooses such a range',
 )
-_OUT_OF_RANGE = Fault(
+_OUT_OF_RANGE = FindingKind(
     'images with values outside the range that they are loaded in',
     Severity.WARNING,
     'change value_range of LoadImageInRange in all pipelines',
 )
-_DROPPED = Fault(
+_DROPPED = FindingKind(
     'images that are not loaded completely',
     Severity.WARNING,
     'save what the model needs as 8-bit images of three channels',
 )
 _IF_COMMON = (_OF_FEW_LEVELS, _OUT_OF_RANGE)
 
-_LISTED_TWICE = Fault(
+_LISTED_TWICE = FindingKind(
     'images listed more than once',
     Severity.WARNING,
     'merge the annotations of an image under one name',
 )
-_TRAINED_ON = Fault(
+_TRAINED_ON = FindingKind(
     'images also trained on',
     Severity.WARNING,
     'metrics will be better than on unseen images',
@@ -115,23 +123,23 @@ def check_images_open(data: Sequence[LoadedDataset]) -> Iterator[Finding]:
         load = partial(open_image, loader=dataset.image_loader)
         with warnings.catch_warnings(action='ignore', category=Image.DecompressionBombWarning):
             opened = list(on_threads(load, there, f'Opening {dataset.name} images'))
-        for fault in (_BROKEN, _OF_OTHER_SIZE, _TURNED, _DROPPED, *_IF_COMMON):
-            wrong = [evidence for _, kind, evidence in opened if kind is fault]
-            if fault in _IF_COMMON and len(wrong) < COMMON * len(there):
+        for kind in (_BROKEN, _OF_OTHER_SIZE, _TURNED, _DROPPED, *_IF_COMMON):
+            wrong = [evidence for _, found, evidence in opened if found is kind]
+            if kind in _IF_COMMON and len(wrong) < COMMON * len(there):
                 continue
-            advice = fault.advice.format(remove=_advice(dataset)[1])
+            advice = kind.advice.format(remove=_advice(dataset)[1])
             yield from report_wrong(
-                fault.severity, dataset.name, wrong, len(there), fault.what, advice
+                kind.severity, dataset.name, wrong, len(there), kind.what, advice
             )
-        if there and not any(fault for _, fault, _ in opened):
+        if there and not any(kind for _, kind, _ in opened):
             annotated = all(image.size is not None for image in there)
             size = ', all of the annotated size' if annotated else ''
             yield ok(dataset.name, f'{counted(len(there), "image")} read{size}')
         digests.append([])
-        for image, (digest, fault, _) in zip(there, opened, strict=True):
+        for image, (digest, kind, _) in zip(there, opened, strict=True):
             # Several names of one file were reported with the names.
             name = os.path.realpath(image.path)
-            if name not in seen and fault is not _BROKEN:
+            if name not in seen and kind is not _BROKEN:
                 digests[-1].append((image.path, digest))
             seen.add(name)
     yield from _listed_twice(data, digests)
@@ -155,14 +163,14 @@ def _listed_twice(
         several = [' and '.join(group) for group in names.values() if len(group) > 1]
         trained_on = [group[0] for file, group in names.items() if file in trained]
         wrong = {_LISTED_TWICE: several, _TRAINED_ON: [] if dataset.trains else trained_on}
-        yield from report_faults(dataset.name, wrong, len(names))
+        yield from report_kinds(dataset.name, wrong, len(names))
 
 
-def open_image(image: ImageFile, loader: object) -> tuple[bytes, Fault | None, str]:
+def open_image(image: ImageFile, loader: object) -> tuple[bytes, FindingKind | None, str]:
     """Load an image with the host's ``LoadImageFromFile``; with Pillow alone without one.
 
     Returns:
-        The digest of its bytes; its fault, None if it has none; and the evidence for it.
+        The digest of its bytes; the finding about it, if any; and the evidence.
     """
     path = image.path
     try:
@@ -193,12 +201,14 @@ def open_image(image: ImageFile, loader: object) -> tuple[bytes, Fault | None, s
     if turned and not sides_are_swapped:
         return digest, _TURNED, str(path)
     if loader is not None:
-        fault, evidence = _pixel_fault(content, loader, pixels)
-        return digest, fault, f'{path} ({evidence})'
+        kind, evidence = _pixel_finding(content, loader, pixels)
+        return digest, kind, f'{path} ({evidence})'
     return digest, None, ''
 
 
-def _pixel_fault(content: bytes, loader: object, loaded: np.ndarray) -> tuple[Fault | None, str]:
+def _pixel_finding(
+    content: bytes, loader: object, loaded: np.ndarray
+) -> tuple[FindingKind | None, str]:
     """Describe what a loader loses of an image file, with the evidence.
 
     Args:

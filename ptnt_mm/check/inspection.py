@@ -16,7 +16,7 @@ from mmengine.config import Config
 from torch import nn
 
 from ptnt_mm.check import evaluators, mask_settings
-from ptnt_mm.check.class_names import check_class_names, faults_of_names, names_for_heads
+from ptnt_mm.check.class_names import check_class_names, findings_of_names, names_for_heads
 from ptnt_mm.check.coco_annotations import check_annotations, load_annotations
 from ptnt_mm.check.data_sets import LoadedDataset, check_files
 from ptnt_mm.check.image_lists import check_labels, check_lists_of_masks, check_pairs, list_images
@@ -307,7 +307,7 @@ def _evaluate_one_image(view: ConfigView, tta: bool) -> Iterator[Finding]:
 def _check_truth(view: ConfigView, data: Sequence[LoadedDataset]) -> Iterator[Finding]:
     """Find what would compare predictions with the wrong objects, without any failure."""
     for dataset in data:
-        yield from of_kind(faults_of_names(dataset), Severity.ERROR)
+        yield from of_kind(findings_of_names(dataset), Severity.ERROR)
     if view.scope not in ('mmseg', 'mmpretrain'):
         yield from evaluators.check_evaluated_files(data, view, 'test')
 
@@ -324,7 +324,7 @@ def read_data(view: ConfigView, splits: tuple[str, ...]) -> tuple[Sequence[Any],
     """Read the data sets of some splits with the host, which is already imported.
 
     Returns:
-        The data sets, without duplicates; and findings about faults and omissions, some of which
+        The data sets, without duplicates; and findings about errors and omissions, some of which
         are only looked for when they are iterated over.
     """
     # Other libraries have data sets like mmdet's, or none.

@@ -15,39 +15,41 @@ from ptnt_mm.check.mask_settings import ignored_label
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.data.image_files import size_as_read
 from ptnt_mm.labels.class_masks import (
-    BROKEN,
     COLOURED,
     CUT,
+    MASK_FILE_RULES,
     MISREAD,
     NO_CLASS,
+    NOT_READABLE,
     OF_OTHER_SIZE,
-    RULES,
     VALUES,
     MaskFile,
     label_of_each_value,
 )
-from ptnt_mm.labels.model import Rule
 from ptnt_mm.utils.decoding import DECODERS, why_unreadable
 from ptnt_mm.utils.findings import (
-    Fault,
     Finding,
+    FindingKind,
     Severity,
     error,
     ok,
-    report_faults,
+    report_kinds,
     report_wrong,
     warning,
 )
 from ptnt_mm.utils.many_files import on_threads
 from ptnt_mm.utils.text import first_few
 
+_Evidence = list[tuple[FindingKind, str]]
+"""Findings about a mask, each with what shows it."""
 
-def open_mask(image: ImageFile, backend: str) -> tuple[np.ndarray | None, list[tuple[Rule, str]]]:
+
+def open_mask(image: ImageFile, backend: str) -> tuple[np.ndarray | None, _Evidence]:
     """Decode the mask of an image; ``backend`` is mmcv's decoder for masks.
 
     Returns:
         Pixels of each value that mmseg reads, (256,), or None if they are not the values of the
-        file; and its faults with evidence.
+        file; and the findings about it with evidence.
     """
     # mmseg decodes with mmcv: Pillow reads a palette's indices, OpenCV its colours.
     from mmcv import imfrombytes
@@ -63,7 +65,7 @@ def open_mask(image: ImageFile, backend: str) -> tuple[np.ndarray | None, list[t
         if pixels is None:
             raise ValueError('not an image')
     except Exception as err:  # decoders may raise anything
-        return None, [(BROKEN, f'{path} ({why_unreadable(err)})')]
+        return None, [(NOT_READABLE, f'{path} ({why_unreadable(err)})')]
     if pixels.shape[2:] == (1,):
         # mmseg drops it, too.
         pixels = pixels[..., 0]
@@ -74,10 +76,10 @@ def open_mask(image: ImageFile, backend: str) -> tuple[np.ndarray | None, list[t
         CUT: lambda: f' ({first_few(map(str, mask.lost_values.tolist()))})',
         OF_OTHER_SIZE: lambda: f' is {size_text(size)}, its image {size_text(mask.image_size)}',
     }
-    faults = [rule for rule in RULES if rule.holds(mask)]
-    is_misread = any(fault in MISREAD for fault in faults)
+    rules = [rule for rule in MASK_FILE_RULES if rule.applies_to(mask)]
+    is_misread = any(rule in MISREAD for rule in rules)
     counts = None if is_misread else np.bincount(mask.loaded.ravel(), minlength=VALUES)
-    return counts, [(fault, f'{path}{evidence.get(fault, str)()}') for fault in faults]
+    return counts, [(rule, f'{path}{evidence.get(rule, str)()}') for rule in rules]
 
 
 _WHITE = VALUES - 1  # the value of the object in a black-and-white drawing
@@ -95,17 +97,18 @@ def check_masks(data: list[LoadedDataset], view: ConfigView) -> Iterator[Finding
     """Open every mask; check its format, and find unintended values."""
     for dataset in data:
         opened = _open(dataset)
-        wrong: dict[Fault, list[str]] = {rule: [] for rule in RULES}
-        for _, _, faults in opened:
-            for fault, evidence in faults:
-                wrong[fault].append(evidence)
-        yield from report_faults(dataset.name, wrong, len(opened))
+        kinds = (NOT_READABLE, *MASK_FILE_RULES)
+        wrong: dict[FindingKind, list[str]] = {kind: [] for kind in kinds}
+        for _, _, found in opened:
+            for kind, evidence in found:
+                wrong[kind].append(evidence)
+        yield from report_kinds(dataset.name, wrong, len(opened))
         masks = [(path, counts) for path, counts, _ in opened if counts is not None]
         if masks and not any(misread_names(dataset)):
             yield from _check_values(dataset, masks, ignored_label(view))
 
 
-def _open(data: LoadedDataset) -> list[tuple[Path, np.ndarray | None, list[tuple[Fault, str]]]]:
+def _open(data: LoadedDataset) -> list[tuple[Path, np.ndarray | None, _Evidence]]:
     there = [image for image in data.images if image.mask is not None and image.mask.is_file()]
     loading = filter(None, map(loading_of, data.pipelines.values()))
     backend = next(loading, {}).get('imdecode_backend', 'pillow')

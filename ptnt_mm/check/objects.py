@@ -11,21 +11,20 @@ from ptnt_mm.config.view import ConfigView
 from ptnt_mm.labels.boxes import (
     CORNER_AND_SIZE,
     Listed,
-    advice_of,
     find_cause,
     judge,
     judge_repeats,
     near_the_corner,
 )
-from ptnt_mm.labels.masks import BROKEN, RULES, RULES_OF_FORM, Mask, fault_of
+from ptnt_mm.labels.masks import BROKEN, FORM_RULES, MASK_RULES, Mask, rule_for
 from ptnt_mm.utils.findings import (
-    Fault,
     Finding,
+    FindingKind,
     Severity,
     error,
     note,
     ok,
-    report_faults,
+    report_kinds,
     report_wrong,
     warning,
 )
@@ -127,7 +126,7 @@ def check_boxes(data: list[DetectionDataset]) -> Iterator[Finding]:
     for dataset in data:
         if dataset.file is not None and dataset.file.annotations:
             found = [*_wrong_form_of_boxes(dataset)] or [
-                *_faults_of_boxes(dataset),
+                *_findings_of_boxes(dataset),
                 *_near_the_corner(dataset),
             ]
             yield from found or [ok(dataset.name, counted(len(dataset.boxes.values), 'box'))]
@@ -139,11 +138,11 @@ def _wrong_form_of_boxes(data: DetectionDataset) -> Iterator[Finding]:
         yield from _report_boxes(Severity.ERROR, data, cause.chosen, cause.what, cause.advice)
 
 
-def _faults_of_boxes(data: DetectionDataset) -> Iterator[Finding]:
-    """Faults of single boxes, then objects that are lost or repeated without one."""
+def _findings_of_boxes(data: DetectionDataset) -> Iterator[Finding]:
+    """Findings about single boxes, then objects that are lost or repeated without one."""
     left = np.ones(len(data.boxes.values), bool)
     for rule, chosen in judge(data.boxes):
-        advice = advice_of(rule, chosen)
+        advice = rule.advice_for(chosen)
         yield from _report_boxes(rule.severity, data, chosen, rule.what, advice)
         left &= rule.left(chosen)
     advice = 'mmdet drops them for another reason'
@@ -234,7 +233,7 @@ def check_object_masks(
             yield error(dataset.name, what, advice)
         is_measured = bool(heads) and any(split in measured for split in dataset.pipelines)
         if dataset.file is not None and (learns or is_measured):
-            yield from _faults_of_masks(dataset, thorough)
+            yield from _findings_of_masks(dataset, thorough)
     if not heads and not measured:
         yield note('model', 'has no mask head: masks were not checked')
 
@@ -269,27 +268,27 @@ def _loads_boxes(transform: Mapping) -> bool:
     return name.startswith('Load') and 'Annotation' in name and transform.get('with_bbox', True)
 
 
-def _faults_of_masks(data: DetectionDataset, thorough: bool) -> Iterator[Finding]:
-    """Faults in the masks of a data set; only the first of each mask is reported."""
+def _findings_of_masks(data: DetectionDataset, thorough: bool) -> Iterator[Finding]:
+    """Findings about the masks of a data set; only the first of each mask is reported."""
     entries, labels = data.file.annotations, data.labels
     asked = [a for a in entries if a['category_id'] in labels and not a.get('ignore')]
     step = 1 if thorough else len(asked) // _SAMPLE + 1
     loading = _mask_loader(data)
-    wrong: dict[Fault, list[str]] = {rule: [] for rule in RULES}
+    wrong: dict[FindingKind, list[str]] = {rule: [] for rule in MASK_RULES}
     for i, annotation in enumerate(asked):
         image = data.file.images[annotation['image_id']]
         size = image['width'], image['height']
         mask = Mask(annotation.get('segmentation'), size, annotation['bbox'])
-        fault, why = fault_of(mask, RULES_OF_FORM), ''
-        if fault is None and i % step == 0:
+        rule, why = rule_for(mask, FORM_RULES), ''
+        if rule is None and i % step == 0:
             why = _why_not_loaded(mask, loading) or mask.why_not_drawn
-            fault = BROKEN if why else fault_of(mask)
-        if fault is not None:
-            wrong[fault].append(data.described(annotation) + (f' ({why})' if why else ''))
+            rule = BROKEN if why else rule_for(mask)
+        if rule is not None:
+            wrong[rule].append(data.described(annotation) + (f' ({why})' if why else ''))
     if not any(wrong.values()):
         drawn = f', {len(asked[::step])} of them drawn' if step > 1 else ''
         yield ok(data.name, f'{counted(len(asked), "mask")}{drawn}')
-    yield from report_faults(data.name, wrong, len(asked))
+    yield from report_kinds(data.name, wrong, len(asked))
 
 
 def _why_not_loaded(mask: Mask, loading: object) -> str:

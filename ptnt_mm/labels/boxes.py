@@ -10,12 +10,11 @@ from operator import itemgetter
 
 import numpy as np
 
-from ptnt_mm.labels.model import Rule
+from ptnt_mm.labels.model import MANY, LabelRule, are_many
 from ptnt_mm.utils.findings import Severity
 
 _ROUNDING = 1.0  # pixels that a box may extend past its image: annotation tools round
 _SOME = 0.05  # share of boxes not inside their images that shows corners
-_MANY = 0.1  # the same share for other causes, which are easier to mistake
 _MOST = 0.3  # share of boxes not inside their images that shows that they are not theirs
 _SURE = 7  # such boxes that another form explains: too many for a coincidence, whatever their share
 _LEFT = 0.1  # share of these boxes that another form may leave unexplained: they may be typos
@@ -83,85 +82,77 @@ def _has_another_area(boxes: Boxes) -> np.ndarray:
 
 _DROPPED = 'mmdet drops them silently'
 
-CLIPPED = Rule(
-    'boxes partly outside their images',
-    Severity.WARNING,
-    'they are clipped',
-    is_kept=True,
-    holds=lambda boxes: boxes.is_beyond,
-)
-
-RULES = (
-    Rule(
+BOX_RULES = (
+    LabelRule(
         'boxes not finite',
         Severity.ERROR,
         'the loss would be NaN',
         is_kept=False,
-        holds=lambda boxes: ~boxes.is_finite,
+        applies_to=lambda boxes: ~boxes.is_finite,
     ),
-    Rule(
+    LabelRule(
         'boxes of negative size',
         Severity.ERROR,
         f'their corners are exchanged, or they are written in another form; {_DROPPED}',
         is_kept=False,
-        holds=lambda boxes: (boxes.values[:, 2:] < 0).any(axis=1),
+        applies_to=lambda boxes: (boxes.values[:, 2:] < 0).any(axis=1),
     ),
-    Rule(
+    LabelRule(
         'boxes less than 1 pixel wide or high',
         Severity.WARNING,
         f'{_DROPPED}, and the object is background',
         is_kept=False,
-        holds=lambda boxes: (boxes.values[:, 2:] < 1).any(axis=1),
+        applies_to=lambda boxes: (boxes.values[:, 2:] < 1).any(axis=1),
     ),
-    Rule(
+    LabelRule(
         'boxes outside of their images',
         Severity.ERROR,
         f'{_DROPPED}; are these the right images?',
         is_kept=False,
-        holds=lambda boxes: boxes.least_inside <= 0,
+        applies_to=lambda boxes: boxes.least_inside <= 0,
     ),
     # mmdet trains on these; clipped, they have no area.
-    Rule(
+    LabelRule(
         'boxes with less than 1 pixel inside their images',
         Severity.WARNING,
         'nothing of the object can be seen: correct or remove them',
         is_kept=False,
-        holds=lambda boxes: boxes.least_inside < 1,
+        applies_to=lambda boxes: boxes.least_inside < 1,
     ),
-    Rule(
+    LabelRule(
         'areas of 0 or less',
         Severity.ERROR,
         f'{_DROPPED}: area is width x height, or that of the mask',
         is_kept=False,
-        holds=_has_no_area,
+        applies_to=_has_no_area,
     ),
-    CLIPPED,
-    Rule(
+    LabelRule(
+        'boxes partly outside their images',
+        Severity.WARNING,
+        'they are clipped',
+        is_kept=True,
+        applies_to=lambda boxes: boxes.is_beyond,
+        advice_if_many='they are clipped; are they of these images, in this size?',
+    ),
+    LabelRule(
         'areas that do not match the boxes in pixels',
         Severity.WARNING,
         'the precision of small, medium and large objects depends on them',
         is_kept=True,
-        holds=_has_another_area,
+        applies_to=_has_another_area,
     ),
 )
 """Each row's predicate takes :class:`Boxes` and returns (N,) bool."""
 
 
-def judge(boxes: Boxes) -> Iterator[tuple[Rule, np.ndarray]]:
-    """The boxes for which each rule holds, (N,) bool; a box that is dropped has no later fault."""
+def judge(boxes: Boxes) -> Iterator[tuple[LabelRule, np.ndarray]]:
+    """The boxes that each rule applies to, (N,) bool; none applies to one that was dropped."""
     left = np.ones(len(boxes.values), bool)
-    for rule in RULES:
+    for rule in BOX_RULES:
         with np.errstate(invalid='ignore'):  # boxes that are not finite have the first rule
-            chosen = left & rule.holds(boxes)
+            chosen = left & rule.applies_to(boxes)
         yield rule, chosen
         left &= rule.left(chosen)
-
-
-def advice_of(rule: Rule, chosen: np.ndarray) -> str:
-    """Advice about the boxes for which a rule holds, (N,) bool."""
-    if rule is CLIPPED and chosen.any() and chosen.mean() >= _MANY:
-        return 'they are clipped; are they of these images, in this size?'
-    return rule.advice
 
 
 @dataclass(frozen=True)
@@ -201,43 +192,43 @@ def _is_of_several_classes(objects: Sequence[Listed]) -> np.ndarray:
     return np.array(found, bool)
 
 
-_ANOTHER_CLASS = Rule(
-    'boxes listed again as a different class',
-    Severity.WARNING,
-    'keep the right one: the model would learn contradictory classes',
-    is_kept=True,
-    holds=_is_of_several_classes,
-)
-
-RULES_OF_REPEATS = (
-    Rule(
+REPEAT_RULES = (
+    LabelRule(
         'objects listed twice',
         Severity.WARNING,
         'keep one of each: the model would learn to predict both',
         is_kept=False,
-        holds=partial(_is_again, with_equal_mask=True),
+        applies_to=partial(_is_again, with_equal_mask=True),
     ),
     # Small objects may have one box.
-    Rule(
+    LabelRule(
         'objects listed again with another mask',
         Severity.WARNING,
         'keep one of each, unless they are two: the model would learn to predict both',
         is_kept=True,
-        holds=partial(_is_again, with_equal_mask=False),
+        applies_to=partial(_is_again, with_equal_mask=False),
     ),
-    _ANOTHER_CLASS,
+    # In some data sets, objects have several classes.
+    LabelRule(
+        'boxes listed again as a different class',
+        Severity.WARNING,
+        'keep the right one: the model would learn contradictory classes',
+        is_kept=True,
+        applies_to=_is_of_several_classes,
+        only_if_many=True,
+    ),
 )
 """Each row's predicate takes a list of :class:`Listed` and returns (N,) bool."""
 
 
-def judge_repeats(objects: Sequence[Listed]) -> Iterator[tuple[Rule, np.ndarray]]:
-    """The objects for which each rule about repeated ones holds, (N,) bool.
+def judge_repeats(objects: Sequence[Listed]) -> Iterator[tuple[LabelRule, np.ndarray]]:
+    """The objects that each rule about repeated ones applies to, (N,) bool.
 
-    Few repeats are notes: public data sets have them too. In some, objects have several classes.
+    Few repeats are notes: public data sets have them too.
     """
-    for rule in RULES_OF_REPEATS if objects else ():
-        chosen = rule.holds(objects)
-        if rule is _ANOTHER_CLASS and chosen.mean() <= _MANY:
+    for rule in REPEAT_RULES if objects else ():
+        chosen = rule.applies_to(objects)
+        if rule.only_if_many and not are_many(chosen):
             continue
         is_rare = chosen.mean() <= _REPEATED
         yield replace(rule, severity=Severity.NOTE) if is_rare else rule, chosen
@@ -360,8 +351,8 @@ def _cause(boxes: Boxes, form: BoxForm, in_pixels: bool) -> tuple[str, np.ndarra
     if other := _other_form(written, boxes.sizes, form, in_pixels, share):
         return f'boxes not inside their images, and all would be as {other}', misfits
     # As after two files were joined.
-    are_many = share >= _MANY and misfits.sum() >= _SURE
-    if are_many and not _misfit(CORNERS.read(written[misfits]), boxes.sizes[misfits]):
+    is_common = share >= MANY and misfits.sum() >= _SURE
+    if is_common and not _misfit(CORNERS.read(written[misfits]), boxes.sizes[misfits]):
         return f'boxes not inside their images, and these would be as {CORNERS.text}', misfits
     if share < _MOST or len(written) < _ENOUGH:
         return '', misfits
@@ -375,7 +366,7 @@ def _other_form(
     written: np.ndarray, sizes: np.ndarray, form: BoxForm, in_pixels: bool, share: float
 ) -> str:
     """The form in which nearly all boxes fit into their images; empty without one."""
-    is_sure = share >= _MANY or share * len(sizes) >= _SURE
+    is_sure = share >= MANY or share * len(sizes) >= _SURE
     others = [(_misfit(f.read(written), sizes), f.text) for f in _FORMS if f is not form]
     # Shares of the width and of the height fit into every image, in either order.
     if in_pixels:

@@ -11,10 +11,10 @@ import cv2
 import numpy as np
 from PIL import Image
 
-from ptnt_mm.labels.model import Rule
+from ptnt_mm.labels.model import LabelRule
 from ptnt_mm.utils.colours import PALETTE
 from ptnt_mm.utils.decoding import DECODERS
-from ptnt_mm.utils.findings import Severity
+from ptnt_mm.utils.findings import FindingKind, Severity
 
 VALUES = 256  # mmseg reads masks as 8-bit numbers
 
@@ -60,71 +60,70 @@ class MaskFile:
             return self.pixels.astype(np.uint8)
 
     @property
+    def is_wide(self) -> bool:
+        """Whether it has one channel of more than 8 bits."""
+        return self.pixels.ndim == 2 and self.pixels.itemsize > 1
+
+    @property
     def lost_values(self) -> np.ndarray:
         """The first values that are not those of the file after loading, (N,)."""
         return np.unique(self.pixels[self.pixels != self.loaded])[:VALUES]
 
 
-BROKEN = Rule(
-    'masks not readable',
-    Severity.ERROR,
-    'copy or write them again',
-    is_kept=False,
-    holds=lambda mask: mask is None,
-)
-COLOURED = Rule(
+NOT_READABLE = FindingKind('masks not readable', Severity.ERROR, 'copy or write them again')
+COLOURED = LabelRule(
     'masks with several channels',
     Severity.ERROR,
     'write the index of the class, not a colour, into an 8-bit PNG of one channel; if all channels '
     'are equal, keep one; for a palette (P), take imdecode_backend out of LoadAnnotations',
     is_kept=True,  # by a table of colours
-    holds=lambda mask: mask.pixels.ndim > 2,
+    applies_to=lambda mask: mask.pixels.ndim > 2,
 )
-LOSSY = Rule(
+LOSSY = LabelRule(
     'masks are JPEGs',
     Severity.ERROR,
     'JPEG changes values: draw them again as PNGs',
     is_kept=False,  # but for black and white, which can be restored
-    holds=lambda mask: mask.is_jpeg,
+    applies_to=lambda mask: mask.is_jpeg,
 )
-STRETCHED = Rule(
+STRETCHED = LabelRule(
     'grey masks of fewer than 8 bits',
     Severity.ERROR,
     'decoding stretches 0, 1, 2 to 0, 17, 34 or 0, 85, 170: write 8 bits, or a palette',
     is_kept=True,
-    holds=lambda mask: mask.bits in (2, 4),
+    applies_to=lambda mask: mask.bits in (2, 4),
 )
-CUT = Rule(
+CUT = LabelRule(
     'masks with values that do not fit into 8 bits',
     Severity.ERROR,
     'mmseg keeps their lowest 8 bits silently: 256 becomes 0, 65535 255',
     is_kept=True,
-    holds=lambda mask: mask.pixels.ndim == 2 and mask.lost_values.size > 0,
+    applies_to=lambda mask: mask.pixels.ndim == 2 and mask.lost_values.size > 0,
 )
-WIDE = Rule(
+WIDE = LabelRule(
     'masks of more than 8 bits',
     Severity.WARNING,
     'their values fit into 8 bits; write them as 8 bits, or other programs may read them '
     'differently',
     is_kept=True,
-    holds=lambda mask: mask.pixels.itemsize > 1 and not (COLOURED.holds(mask) or CUT.holds(mask)),
+    applies_to=lambda mask: mask.is_wide and not mask.lost_values.size,
 )
-OF_OTHER_SIZE = Rule(
+OF_OTHER_SIZE = LabelRule(
     'masks not the size of their images',
     Severity.ERROR,
     'draw them on the images as they are, or resize them with nearest-neighbour interpolation',
     is_kept=False,
-    holds=lambda mask: mask.image_size not in (None, mask.size),
+    applies_to=lambda mask: mask.image_size not in (None, mask.size),
 )
 
-RULES = (BROKEN, COLOURED, LOSSY, STRETCHED, CUT, WIDE, OF_OTHER_SIZE)
+MASK_FILE_RULES = (COLOURED, LOSSY, STRETCHED, CUT, WIDE, OF_OTHER_SIZE)
 """What mmseg cannot read, or reads as other values.
 
-Each predicate takes a :class:`MaskFile`; None if it cannot be decoded. ``ptnt new`` writes the
-masks that it keeps again, as mmseg reads them.
+Each predicate takes a :class:`MaskFile`. ``ptnt new`` writes the masks that it keeps again, as
+mmseg reads them.
 """
 
-MISREAD = (BROKEN, COLOURED, LOSSY, STRETCHED, CUT)
+MISREAD = (COLOURED, LOSSY, STRETCHED, CUT)
 """The rules of files whose values mmseg does not see."""
 
 
@@ -132,12 +131,12 @@ class UnusableMaskError(ValueError):
     """A mask whose values are not those of classes.
 
     Attributes:
-        fault: The name of its fault.
+        what: What is wrong, as in :class:`FindingKind`.
     """
 
-    def __init__(self, fault: str, detail: str = ''):
+    def __init__(self, what: str, detail: str = ''):
         super().__init__(detail)
-        self.fault = fault
+        self.what = what
 
 
 def label_of_each_value(reduce_zero_label: bool, label_map: Mapping[int, int] | None) -> np.ndarray:

@@ -90,17 +90,17 @@ def read_json(path: Path, encoding: str = 'utf-8') -> Any:
 
 
 def not_dicts(kind: str) -> str:
-    """The name of this fault of entries."""
+    """The name of this finding about entries."""
     return f'{kind} that are not dicts'
 
 
 def without_usable(kind: str, key: str) -> str:
-    """The name of the fault of entries whose value of a key is missing or wrong."""
+    """The name of the finding about entries whose value of a key is missing or wrong."""
     return f'{kind} without a usable {key!r}'
 
 
 def not_in_file(key: str) -> str:
-    """The name of the fault of annotations whose image or category is missing."""
+    """The name of the finding about annotations whose image or category is missing."""
     return f'annotations whose {key} is not in the file'
 
 

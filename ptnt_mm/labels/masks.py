@@ -11,7 +11,7 @@ import numpy as np
 from pycocotools import mask as coco
 
 from ptnt_mm.labels.class_masks import IGNORED
-from ptnt_mm.labels.model import Box, LabelledObject, Rule, Segmentation, box_around
+from ptnt_mm.labels.model import Box, LabelledObject, LabelRule, Segmentation, box_around
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity
 
@@ -88,72 +88,72 @@ def _is_polygon(points: object) -> bool:
     return isinstance(points, list) and len(points) % 2 == 0 and len(points) >= 2 * _CORNERS
 
 
-MISSING = Rule(
+MISSING = LabelRule(
     'objects without a mask',
     Severity.ERROR,
     'training or evaluation fails on them',
     is_kept=True,  # with the rectangle of its box
-    holds=lambda mask: not mask.value,
+    applies_to=lambda mask: not mask.value,
 )
-TOO_SHORT = Rule(
+TOO_SHORT = LabelRule(
     f'objects with polygons of fewer than {_CORNERS} points',
     Severity.WARNING,
     'mmdet drops such polygons, and ignores objects that have no other',
     is_kept=False,
-    holds=lambda mask: mask.has_short_polygons,
+    applies_to=lambda mask: mask.has_short_polygons,
 )
-BROKEN = Rule(
+BROKEN = LabelRule(
     'masks that cannot be drawn',
     Severity.ERROR,
     'mmdet fails on them, or draws noise',
     is_kept=False,
-    holds=lambda mask: mask.drawn is None,
+    applies_to=lambda mask: mask.drawn is None,
 )
-EMPTY = Rule(
+EMPTY = LabelRule(
     'masks without a pixel',
     Severity.ERROR,
     'COCO has polygons in pixels: convert them',
     is_kept=False,
-    holds=lambda mask: not coco.area(mask.drawn),
+    applies_to=lambda mask: not coco.area(mask.drawn),
 )
 
-RULES_OF_FORM = (
+FORM_RULES = (
     MISSING,
     TOO_SHORT,
-    Rule(
+    LabelRule(
         'masks not the size of their images',
         Severity.ERROR,
         'write size as [height, width]',
         is_kept=False,
-        holds=lambda mask: mask.has_another_size,
+        applies_to=lambda mask: mask.has_another_size,
     ),
 )
-RULES = (
-    *RULES_OF_FORM,
+MASK_RULES = (
+    *FORM_RULES,
     BROKEN,
     EMPTY,
-    Rule(
+    LabelRule(
         'masks not where their boxes are',
         Severity.WARNING,
         'are they of the same object, in pixels, and x before y?',
         is_kept=True,
-        holds=lambda mask: mask.is_elsewhere,
+        applies_to=lambda mask: mask.is_elsewhere,
     ),
 )
-"""Each row's predicate takes a :class:`Mask`, for which no row before it holds.
+"""Each row's predicate takes a :class:`Mask` that no row before it applies to.
 
 The first rows need no drawing, which takes long.
 """
 
 
-def fault_of(mask: Mask, rules: Iterable[Rule] = RULES) -> Rule | None:
-    """The first rule that holds; None without a fault."""
-    return next((rule for rule in rules if rule.holds(mask)), None)
+def rule_for(mask: Mask, rules: Iterable[LabelRule] = MASK_RULES) -> LabelRule | None:
+    """The first rule that applies to a mask; None if it is right."""
+    return next((rule for rule in rules if rule.applies_to(mask)), None)
 
 
 def usable(
     value: object, size: tuple[int, int], box: Box | None = None
-) -> tuple[Segmentation | None, Rule | None, str]:
+) -> tuple[Segmentation | None, LabelRule | None, str]:
     """The part of a mask in a label file that can be drawn.
 
     Args:
@@ -162,16 +162,16 @@ def usable(
         box: The box next to it in the file, if there is one.
 
     Returns:
-        Polygons or run lengths, None without any; the fault, if any; and details of it.
+        Polygons or run lengths, None without any; the rule that applies, if any; and details.
     """
     if not value or isinstance(value, RunLengths):
         return value or None, None, ''
     mask = Mask(_as_numbers(value), size, box)
-    fault = fault_of(mask)
-    if fault is TOO_SHORT:
-        return usable(mask.without_short_polygons().value, size, box)[0], fault, ''
-    is_kept = fault is None or fault.is_kept
-    return mask.value if is_kept else None, fault, mask.why_not_drawn if fault is BROKEN else ''
+    rule = rule_for(mask)
+    if rule is TOO_SHORT:
+        return usable(mask.without_short_polygons().value, size, box)[0], rule, ''
+    is_kept = rule is None or rule.is_kept
+    return mask.value if is_kept else None, rule, mask.why_not_drawn if rule is BROKEN else ''
 
 
 def _as_numbers(value: object) -> object:

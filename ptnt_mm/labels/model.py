@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ptnt_mm.utils.findings import Fault
+from ptnt_mm.utils.findings import FindingKind
 from ptnt_mm.utils.text import first_few
 
 Box = tuple[float, float, float, float]
@@ -26,21 +26,39 @@ TASKS = {
 """Tasks, and the labels that each needs."""
 
 
+MANY = 0.1
+"""A share of labels that is too large for single mistakes."""
+
+
 @dataclass(frozen=True)
-class Rule(Fault):
-    """A row in a table of faults, by which ``ptnt check`` reports and ``ptnt new`` drops.
+class LabelRule(FindingKind):
+    """A kind of label that ``ptnt check`` reports, and ``ptnt new`` reports and may drop.
 
     Attributes:
-        is_kept: Whether ``ptnt new`` keeps what has the fault.
-        holds: Whether something has the fault; its argument depends on the table.
+        is_kept: Whether ``ptnt new`` keeps such labels.
+        applies_to: Whether a label is of this kind, and so is reported; its argument depends on the
+            table. For tables of arrays it returns (N,) bool.
+        advice_if_many: Takes the place of ``advice`` if the rule applies to a tenth or more of all.
+        only_if_many: Whether fewer are not reported.
     """
 
     is_kept: bool
-    holds: Callable
+    applies_to: Callable
+    advice_if_many: str = ''
+    only_if_many: bool = False
 
     def left(self, chosen: np.ndarray) -> np.ndarray:
-        """What is left of all, (N,) bool, where the chosen have the fault, (N,) bool."""
+        """What is left of all, (N,) bool, if the rule applies to the chosen ones, (N,) bool."""
         return ~chosen | self.is_kept
+
+    def advice_for(self, chosen: np.ndarray) -> str:
+        """Advice about the labels that the rule applies to, (N,) bool."""
+        return self.advice_if_many if self.advice_if_many and are_many(chosen) else self.advice
+
+
+def are_many(chosen: np.ndarray) -> bool:
+    """Whether the chosen ones, (N,) bool, are a tenth or more of all."""
+    return chosen.any() and chosen.mean() >= MANY
 
 
 @dataclass(frozen=True)

@@ -184,18 +184,18 @@ def summary(labels: Labels) -> list[str]:
 def _skip_damaged(labels: Labels) -> None:
     """Skip images whose pixels cannot be decoded, at which an evaluation would stop."""
 
-    def fault_of(path: Path) -> str:
+    def why_damaged(path: Path) -> str:
         def keep(image: Image.Image) -> None:
             labels.looks[path] = look(image)
 
         return decoded(path, keep)[0]
 
     paths = [image.path for image in labels.images]
-    faults = dict(zip(paths, on_threads(fault_of, paths, 'Decoding images'), strict=True))
-    for path, fault in faults.items():
-        if fault:
-            labels.report(path, DAMAGED, fault)
-    labels.images = [image for image in labels.images if not faults[image.path]]
+    damaged = dict(zip(paths, on_threads(why_damaged, paths, 'Decoding images'), strict=True))
+    for path, why in damaged.items():
+        if why:
+            labels.report(path, DAMAGED, why)
+    labels.images = [image for image in labels.images if not damaged[image.path]]
 
 
 def _alike(classes: list[str]) -> list[list[str]]:

@@ -38,7 +38,7 @@ _USUAL_LIMIT = 100  # default limit of detections in an image
 def choose_recipe(facts: Facts) -> dict[str, Choice]:
     """Apply all rules to the statistics of a data set."""
     recipe: dict[str, Choice] = {}
-    for setting, choose in RULES.items():
+    for setting, choose in RECIPE_RULES.items():
         recipe[setting] = choose(facts, recipe)
     return recipe
 
@@ -196,7 +196,7 @@ def _near_32(pixels: float) -> int:
     return max(round(pixels / 32), 1) * 32
 
 
-RULES: dict[str, Callable[[Facts, Recipe], Choice]] = {
+RECIPE_RULES: dict[str, Callable[[Facts, Recipe], Choice]] = {
     'model': model,
     'width': width,
     'size': size,

@@ -53,7 +53,7 @@ def report_wrong(
     what: str,
     advice: str = '',
 ) -> Iterator[Finding]:
-    """Count and list faults: '2 of 16 images not found: a.jpg, b.jpg'; no finding without faults.
+    """Count and list what is wrong: '2 of 16 images not found: a.jpg, b.jpg'; else no finding.
 
     Here 16 is ``total``, 'images not found' is ``what``, and the names are ``wrong``. ``where`` is
     the subject, such as a split, and ``advice`` what to do.
@@ -64,8 +64,8 @@ def report_wrong(
 
 
 @dataclass(frozen=True)
-class Fault:
-    """A kind of fault that many images, masks or objects can have.
+class FindingKind:
+    """A kind of finding that many images, masks or objects can have in common.
 
     Attributes:
         what: What is wrong, with the plural of its subject: 'images not readable'.
@@ -78,16 +78,18 @@ class Fault:
     advice: str
 
 
-def report_faults(where: str, wrong: Mapping[Fault, list[str]], total: int) -> Iterator[Finding]:
-    """Report each kind of fault that occurs.
+def report_kinds(
+    where: str, wrong: Mapping[FindingKind, list[str]], total: int
+) -> Iterator[Finding]:
+    """Report each kind of finding that occurs.
 
     Args:
         where: The subject, such as a split.
-        wrong: Descriptions of the faulty items by kind, in the order of the report.
+        wrong: Descriptions of the items that have it, by kind, in the order of the report.
         total: The number of all items.
     """
-    for fault, items in wrong.items():
-        yield from report_wrong(fault.severity, where, items, total, fault.what, fault.advice)
+    for kind, items in wrong.items():
+        yield from report_wrong(kind.severity, where, items, total, kind.what, kind.advice)
 
 
 def of_kind(findings: Iterable[Finding], severity: Severity) -> list[Finding]:
@@ -115,7 +117,7 @@ def lines(findings: Iterable[Finding]) -> Iterator[str]:
 
 
 def summary(by_subject: Mapping[str, Iterable[Finding]]) -> Iterator[str]:
-    """Lines for a terminal: the subjects without any fault in one, errors last.
+    """Lines for a terminal: the subjects without a finding in one, errors last.
 
     Args:
         by_subject: The findings of each subject, in the order of the checks.

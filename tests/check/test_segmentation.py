@@ -4,7 +4,7 @@ import pytest
 from mmengine.config import Config
 from torch import nn
 
-from ptnt_mm.check.class_names import faults_of_names
+from ptnt_mm.check.class_names import findings_of_names
 from ptnt_mm.check.image_lists import list_images
 from ptnt_mm.check.mask_settings import check_crops
 from ptnt_mm.check.network import check_built_heads
@@ -28,7 +28,7 @@ def test_a_subset_of_a_classs_own_names_keeps_its_values(masks: MaskDemo):
     )
     (masks.folder / 'names.txt').write_text('000001\n000002')
     (data,), findings = list_images(masks.view(), ('train',))
-    assert not findings and not data.refusal and len(data.images) == 2
+    assert not findings and not data.why_not_built and len(data.images) == 2
     labels = label_of_each_value(data.built.reduce_zero_label, data.built.label_map)
     # Of the 21 classes, background is the first, aeroplane the second, bicycle the third.
     assert labels[[0, 1, 2, 20, 21]].tolist() == [1, 255, 0, 255, 21]
@@ -55,7 +55,7 @@ def test_colours_of_a_subset_are_those_of_all_classes(
         metainfo['palette'] = [(i, i, i) for i in range(colours)]
     masks.set(type='PascalVOCDataset', ann_file='names.txt', metainfo=metainfo)
     (data,) = list_images(masks.view(), ('train',))[0]
-    found = [one.what.partition(':')[0] for one in faults_of_names(data)]
+    found = [one.what.partition(':')[0] for one in findings_of_names(data)]
     assert [what for what in found if 'palette' in what] == wrong
 
 

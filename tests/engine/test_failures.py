@@ -4,12 +4,16 @@ import errno
 import io
 import logging
 import os
+import re
 import shutil
 import signal
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import pytest
-from mmengine.runner import Runner
+import torch
+from mmengine.runner import Runner, loops
 from torch.utils.data import get_worker_info
 from toy import ToyModel, ToyNoise, quick, toy_config, toy_iterations, train
 
@@ -51,6 +55,34 @@ def test_a_failed_test_ends_in_one_line(caplog: pytest.LogCaptureFixture):
     of_worker = UserError('Caught UserError in DataLoader worker process 0.\nUserError: a.jpg\n')
     with pytest.raises(UserError, match='^[^\n]* a.jpg'), failed_test_explained(QUIET):
         raise of_worker
+
+
+@pytest.mark.parametrize(
+    ('error', 'names'),
+    [
+        (OSError(errno.ENOSPC, 'No space left', '/x/all.pkl'), ['/x/all.pkl', 'full']),
+        (FileNotFoundError(errno.ENOENT, 'No such file', '/x/1.jpg'), ['/x/1.jpg', 'restore']),
+        (RuntimeError('DataLoader worker (pid 12) is killed by signal: Killed. '), ['num_workers']),
+        (
+            torch.OutOfMemoryError('CUDA out of memory. Tried'),
+            ['GPU', 'test_dataloader.batch_size'],
+        ),
+    ],
+)
+def test_a_test_is_explained_as_a_run_is_but_not_resumed(error: Exception, names: list[str]):
+    class Loader:
+        dataset = ()
+
+        def __iter__(self):
+            raise error
+
+    loop = SimpleNamespace(runner=MagicMock(), dataloader=Loader(), test_loss={})
+    with pytest.raises(UserError) as said, failed_test_explained(QUIET):
+        loops.TestLoop.run(loop)
+    assert all(name in str(said.value) for name in names)
+    assert not {'resume', 'train_dataloader', 'accumulative_counts'} & {
+        word for word in re.findall(r'\w+', str(said.value))
+    }
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from ptnt_mm.project.backbones import MeasuredBackbone, find_backbone
 from ptnt_mm.project.create import copy_fragments
 from ptnt_mm.project.detectors import find_detector
 from ptnt_mm.project.facts import Facts, StepMemory, small_objects
-from ptnt_mm.project.recipe import RULES, choose_recipe
+from ptnt_mm.project.recipe import RECIPE_RULES, choose_recipe
 from ptnt_mm.project.write import config_text
 
 PYRAMID = MeasuredBackbone(
@@ -183,7 +183,7 @@ def test_a_config_has_at_most_40_lines(task: str, backbone: MeasuredBackbone):
 def test_the_docs_list_every_rule_in_its_order():
     page = (ROOT / 'docs' / 'data.md').read_text()
     _, table = page.split('| Setting | Rule | Reason |')
-    assert re.findall(r'^\| `(.+?)` \|', table, re.MULTILINE) == list(RULES)
+    assert re.findall(r'^\| `(.+?)` \|', table, re.MULTILINE) == list(RECIPE_RULES)
 
 
 def test_names_from_strangers_stay_names(tmp_path: Path):

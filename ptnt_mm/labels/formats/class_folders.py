@@ -50,12 +50,12 @@ class _Level:
     Attributes:
         classes: The class of each folder, given without the folders of splits.
         notes: How it was chosen, where this is not obvious.
-        fault: Why it could not be chosen; then there are no classes.
+        ambiguity: Why it could not be chosen; then there are no classes.
     """
 
     classes: Mapping[Folder, str]
     notes: tuple[str, ...] = ()
-    fault: str = ''
+    ambiguity: str = ''
 
     def class_of(self, folder: Folder) -> str | None:
         """The class of images in a folder, or in one above it."""
@@ -104,7 +104,7 @@ class _Folders:
 def _find(tree: Tree) -> str:
     placed = _placed(tree)
     level = _level(tree, placed)
-    if level.fault:
+    if level.ambiguity:
         return 'folders of images at several levels'
     names = set(level.classes.values())
     if len(names) < 2:
@@ -119,8 +119,8 @@ def _read(tree: Tree) -> Labels:
     collector = Collector(tree)
     placed = _placed(tree)
     level = _level(tree, placed)
-    if level.fault:
-        raise UserError(level.fault)
+    if level.ambiguity:
+        raise UserError(level.ambiguity)
     left_out = Counter()
     for path, (split, folder) in placed.items():
         name = level.class_of(folder)
@@ -198,10 +198,10 @@ def _level(tree: Tree, placed: Placed) -> _Level:
         return _Level({})
     level = _named(tree, groups, used is in_splits)
     if level.classes and sum(map(folders.below, level.classes)) * 2 < len(used):
-        return _Level({}, fault=_ambiguous(tree, folders.groups))
+        return _Level({}, ambiguity=_ambiguous(tree, folders.groups))
     beside = _beside(folders, level)
     if sum(map(folders.below, beside)) * 3 > len(used):
-        return _Level({}, fault=_ambiguous(tree, {beside[0][:-1]: beside, **folders.groups}))
+        return _Level({}, ambiguity=_ambiguous(tree, {beside[0][:-1]: beside, **folders.groups}))
     return replace(level, notes=(*notes, *level.notes))
 
 
@@ -290,7 +290,7 @@ def _named(tree: Tree, groups: Mapping[Folder, list[Folder]], in_splits: bool) -
     if len(groups) < 2:
         return _Level(classes)
     if len({len(parent) for parent in groups}) > 1:
-        return _Level({}, fault=_ambiguous(tree, groups))
+        return _Level({}, ambiguity=_ambiguous(tree, groups))
     parents = {parent: parent[-1] for parent in sorted(groups)}
     outer, inner = first_few(parents.values()), first_few(sorted(together))
     is_same = all(len(of_parent) * 3 > len(together) * 2 for of_parent in names.values())
@@ -302,7 +302,7 @@ def _named(tree: Tree, groups: Mapping[Folder, list[Folder]], in_splits: bool) -
     if is_same and in_splits and all(len(parent) == 1 for parent in parents):
         return _Level(parents, (f'classes are the folders of the splits, {outer}, with {inner}',))
     if is_same:
-        return _Level({}, fault=_ambiguous(tree, groups))
+        return _Level({}, ambiguity=_ambiguous(tree, groups))
     if len(classes) == len(together):
         return _Level(classes, (f'classes are the folders inside {outer}',))
     note = 'several folders have classes of the same name: the names contain both folders'

@@ -15,14 +15,13 @@ from ptnt_mm.labels.boxes import (
     Boxes,
     BoxForm,
     Listed,
-    advice_of,
     find_cause,
     judge,
     judge_repeats,
     near_the_corner,
 )
 from ptnt_mm.labels.masks import usable
-from ptnt_mm.labels.model import LabelledImage, LabelledObject, Labels, Rule, box_between
+from ptnt_mm.labels.model import LabelledImage, LabelledObject, LabelRule, Labels, box_between
 from ptnt_mm.labels.tree import Tree
 from ptnt_mm.utils.decoding import DECODERS, FORMATS
 from ptnt_mm.utils.errors import UserError
@@ -169,10 +168,10 @@ class Collector:
         problems = len(self.labels.problems)
         for item in objects:
             stated = item.box if self._states_boxes else None
-            mask, fault, why = usable(item.segmentation, image.size, stated)
-            if fault is not None:
+            mask, rule, why = usable(item.segmentation, image.size, stated)
+            if rule is not None:
                 detail = f'{item.label} in {image.path.name}{f": {why}" if why else ""}'
-                self.labels.report(file, fault.what, detail, item.label)
+                self.labels.report(file, rule.what, detail, item.label)
                 item = replace(item, segmentation=mask)
             self._written.append(_Written(file, image.path, item))
         if len(self.labels.problems) > problems:
@@ -202,7 +201,7 @@ class Collector:
             self.labels.notes.append('warning: {}: {}'.format(*near))
         left = np.ones(len(self._written), bool)
         for rule, chosen in judge(boxes):
-            if (advice := advice_of(rule, chosen)) != rule.advice:
+            if (advice := rule.advice_for(chosen)) != rule.advice:
                 self.labels.notes.append(f'{chosen.mean():.0%} of the {rule.what}: {advice}')
             left &= self._report(rule, chosen, self._written)
         self._emptied |= {self._written[i].image for i in np.flatnonzero(~left)}
@@ -221,7 +220,7 @@ class Collector:
             left &= self._report(rule, chosen, entries)
         return [entry for entry, is_left in zip(entries, left, strict=True) if is_left]
 
-    def _report(self, rule: Rule, chosen: np.ndarray, entries: list[_Written]) -> np.ndarray:
+    def _report(self, rule: LabelRule, chosen: np.ndarray, entries: list[_Written]) -> np.ndarray:
         """Report the chosen objects, (N,) bool; return which of all are kept."""
         for i in np.flatnonzero(chosen):
             entry = entries[i]
@@ -307,7 +306,7 @@ def text_of(element: ElementTree.Element, path: str) -> str:
 
 
 def number(text: object) -> float:
-    """Parse a number of a label file; NaN if invalid, which is a fault of its box."""
+    """Parse a number of a label file; NaN if invalid, as boxes may not be."""
     try:
         return float(text)
     except (TypeError, ValueError):

@@ -12,9 +12,9 @@ import numpy as np
 from PIL import Image
 
 from ptnt_mm.labels.class_masks import (
-    BROKEN,
     IGNORED,
     MASK_DECODERS,
+    NOT_READABLE,
     OF_OTHER_SIZE,
     UnusableMaskError,
     read_values,
@@ -154,14 +154,14 @@ def read_pairs(
                 return None, OF_OTHER_SIZE.what, sizes
             return content_of(values), '', ''
         except UnusableMaskError as error:
-            return None, error.fault, str(error)
+            return None, error.what, str(error)
         except Exception as error:  # decoders may raise anything
-            return None, BROKEN.what, why_unreadable(error)
+            return None, NOT_READABLE.what, why_unreadable(error)
 
     found = on_threads(read, pairs, 'Reading masks')
-    for (image, mask), (content, fault, detail) in zip(pairs, found, strict=True):
-        if fault:
-            labels.report(mask, fault, detail)
+    for (image, mask), (content, what, detail) in zip(pairs, found, strict=True):
+        if what:
+            labels.report(mask, what, detail)
             labels.report(image.path, 'images without a usable mask')
             collector.drop(image)
         else:

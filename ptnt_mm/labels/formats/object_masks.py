@@ -8,7 +8,7 @@ import numpy as np
 from PIL import Image
 
 from ptnt_mm.labels.class_masks import (
-    BROKEN,
+    NOT_READABLE,
     OF_OTHER_SIZE,
     count_values,
     indices_of,
@@ -101,7 +101,7 @@ def _objects_of_files(
             with Image.open(file, formats=DECODERS) as stored:
                 pixels = np.asarray(stored.convert('L'))
         except Exception as error:  # decoders may raise anything
-            yield file, (BROKEN.what, why_unreadable(error))
+            yield file, (NOT_READABLE.what, why_unreadable(error))
             continue
         inside = pixels > (127 if pixels.max(initial=0) > 1 else 0)
         if inside.shape[::-1] != image.size:
