@@ -22,7 +22,11 @@ from ptnt_mm.check.data_sets import LoadedDataset, check_files
 from ptnt_mm.check.image_lists import check_labels, check_lists_of_masks, check_pairs, list_images
 from ptnt_mm.check.images import check_images_are_there, check_images_open
 from ptnt_mm.check.mask_values import check_masks
-from ptnt_mm.check.misspelt_settings import check_parameter_names, check_spelling
+from ptnt_mm.check.misspelt_settings import (
+    check_parameter_names,
+    check_safeguards,
+    check_spelling,
+)
 from ptnt_mm.check.network import (
     check_built_heads,
     check_classes_of_heads,
@@ -31,7 +35,12 @@ from ptnt_mm.check.network import (
 )
 from ptnt_mm.check.objects import check_boxes, check_filtering, check_object_masks
 from ptnt_mm.check.rules import KEYS, RULES, check_rules
-from ptnt_mm.check.schedule import check_batch, check_learning_rate, check_lengths
+from ptnt_mm.check.schedule import (
+    LEARNING_RATE,
+    check_batch,
+    check_learning_rate,
+    check_lengths,
+)
 from ptnt_mm.check.trial.evaluation import Evaluation, why_not_evaluated, with_tta_pipeline
 from ptnt_mm.check.trial.failed_steps import describe_bug
 from ptnt_mm.check.trial.setup import config_for_trial, why_not_tried
@@ -45,6 +54,7 @@ from ptnt_mm.check.weights import (
 from ptnt_mm.config.build import build_model
 from ptnt_mm.config.hosts import import_host
 from ptnt_mm.config.read import require_keys
+from ptnt_mm.config.safeguards import safeguard_names
 from ptnt_mm.config.start import use_pretrained
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.models.backbone import Backbone
@@ -61,6 +71,14 @@ from ptnt_mm.utils.findings import (
     warning,
 )
 from ptnt_mm.utils.progress import waiting
+
+CHECKS = (
+    'settings', 'model', 'batch_and_learning_rate', 'mean_and_std', 'files',
+    'annotations', 'images', 'classes', 'heads', 'masks', 'zero_label', 'pipelines', 'crops',
+    'ignored_pixels', 'images_with_objects', 'boxes', 'evaluation', 'length', 'weights',
+    'training_step', 'evaluated_image', 'augmented_test',
+)  # fmt: skip
+"""The names of all checks, by which ``safeguards=dict(NAME=None)`` makes their errors warnings."""
 
 # Receives a subject with its findings as soon as they are available.
 OnFindings = Callable[[str, list[Finding]], None]
@@ -101,28 +119,33 @@ def check(
 def check_before_training(view: ConfigView) -> list[str]:
     """Run the quick half on the inputs of a run; return the warnings, in a line each.
 
-    Training itself reports batch, learning rate and weights: of these, only errors count here.
-
     Raises:
-        UserError: if there are errors, with all of them.
+        UserError: if there are errors, with all of them. Errors in settings come without those of
+            the data, which takes longer to read.
     """
     # A bug in a check must not stop a run.
     inspection = Inspection(view, ('train', 'val'), thorough=False, report_failure=warning)
     inspection.check_settings()
-    rate = check_learning_rate(view, inspection.gpus)
-    inspection.run('learning rate', (f for f in rate if f.severity is Severity.ERROR))
     if not inspection.errors:
         inspection.check_data()
-        inspection.run('mean and std', check_normalisation(view))
-        inspection.run('length', check_lengths(view, inspection.data, inspection.gpus))
         # This package's backbones refuse weights themselves; of others, MMEngine only warns.
         if not isinstance(getattr(inspection.model, 'backbone', None), Backbone):
             inspection.run('weights', check_weights_fit(view, inspection.model))
         inspection.check_steps()
-    if inspection.errors:
-        listed = '\n'.join(lines(inspection.errors))
-        raise UserError(f'{view.name} has errors:\n{listed}\nptnt check reports more')
-    return [str(finding) for finding in of_kind(inspection.findings, Severity.WARNING)]
+    _require_no_errors(f'{view.name} has errors', inspection.errors, inspection.failed)
+    warnings = of_kind(inspection.findings, Severity.WARNING)
+    # The run itself reports this, once the number of processes is known.
+    return [str(finding) for finding in warnings if finding.where != LEARNING_RATE]
+
+
+def _require_no_errors(what: str, errors: list[Finding], checks: Iterable[str]) -> None:
+    """Raise a UserError with all errors and the checks that found them, if there are any."""
+    if errors:
+        listed = '\n'.join(lines(errors))
+        options = ' '.join(f'`safeguards.{check}=None`' for check in checks)
+        raise UserError(
+            f'{what}:\n{listed}\nptnt check reports more. To continue in spite of this: {options}'
+        )
 
 
 @dataclass
@@ -133,6 +156,7 @@ class Inspection:
         report_failure: Creates a finding from an exception in a check.
         data: The data sets, once they are read.
         model: The model, once it is built.
+        failed: The names of the checks that found errors, of those in `CHECKS`.
     """
 
     view: ConfigView
@@ -144,6 +168,7 @@ class Inspection:
     data: Sequence[LoadedDataset] = ()
     model: nn.Module | None = None
     findings: list[Finding] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
 
     def __post_init__(self):
         import_host(self.view.scope)
@@ -156,7 +181,13 @@ class Inspection:
     def run(
         self, subject: str, *quick: Iterable[Finding], thorough: Iterable[Finding] = ()
     ) -> None:
-        """Run the checks of a subject; an exception in a check is also a finding."""
+        """Run the checks of a subject; an exception in a check is also a finding.
+
+        Args:
+            subject: The title in the report, see :func:`check_name`.
+            quick: Findings of the quick half.
+            thorough: Findings of the other half.
+        """
         found: list[Finding] = []
         for findings in (*quick, thorough) if self.thorough else quick:
             try:
@@ -165,34 +196,31 @@ class Inspection:
                 found.append(error('config', str(err)))
             except Exception as err:  # a config and an annotation file may contain anything
                 found.append(self.report_failure('config', describe_bug(err)))
+        name = check_name(subject)
+        if name in self.view.left_out:
+            found = list(map(as_warning, found))
+        elif of_kind(found, Severity.ERROR):
+            self.failed.append(name)
         self.findings += found
         if found:
             self.on_findings(subject, found)
 
     def check_all(self) -> None:
         """Run all checks."""
-        view = self.view
         self.check_settings()
         self.check_data()
-        rate = check_learning_rate(view, self.gpus)
-        self.run('length', check_lengths(view, self.data, self.gpus))
-        self.run('batch and learning rate', check_batch(view, self.gpus), rate)
-        model = self.model
-        fit = () if model is None else check_weights_fit(view, model)
-        statistics = () if model is None else check_statistics(view, model)
-        names = () if model is None else check_stored_names(view, model, names_for_heads(self.data))
-        self.run('weights', check_weights_are_there(view), statistics, names, thorough=fit)
-        self.run('mean and std', check_normalisation(view))
+        self.check_start()
         self.check_steps()
 
     def check_settings(self) -> None:
         """Run the checks that read no data."""
-        self.run(
-            'settings',
-            check_spelling(self.view),
-            check_rules(self.view, RULES, KEYS),
-        )
+        view = self.view
+        names = check_safeguards(view, (*CHECKS, *safeguard_names()))
+        self.run('settings', check_spelling(view), names, check_rules(view, RULES, KEYS))
         self.run('model', self._build_model())
+        rate = check_learning_rate(view, self.gpus)
+        self.run('batch and learning rate', check_batch(view, self.gpus), rate)
+        self.run('mean and std', check_normalisation(view))
 
     def check_data(self) -> None:
         """Run the checks of the data and the model."""
@@ -220,6 +248,15 @@ class Inspection:
             self.run('boxes', check_boxes(data))
             self.run('masks', check_object_masks(data, view, self.thorough))
             self.run('evaluation', evaluators.check_evaluators_of_objects(data, view))
+        self.run('length', check_lengths(view, data, self.gpus))
+
+    def check_start(self) -> None:
+        """Run the checks of the weights that training starts from."""
+        view, model = self.view, self.model
+        fit = () if model is None else check_weights_fit(view, model)
+        statistics = () if model is None else check_statistics(view, model)
+        names = () if model is None else check_stored_names(view, model, names_for_heads(self.data))
+        self.run('weights', check_weights_are_there(view), statistics, names, thorough=fit)
 
     def _build_model(self) -> Iterator[Finding]:
         # An error elsewhere, such as in a hook, does not matter here.
@@ -241,13 +278,18 @@ class Inspection:
             self.view, self.model, self.data, self.gpus, self.thorough, self.findings
         )
         if 'train' in self.splits:
-            self.run('a training step', steps.check_training())
+            self.run('training step', steps.check_training())
         loops = [split for split in ('val', 'test') if split in self.splits]
         for split in loops:
             if split == 'val' or 'val' not in loops or not are_evaluated_alike(self.view):
-                self.run(f'evaluation of one image ({split})', steps.check_evaluation(split))
+                self.run(f'evaluated image ({split})', steps.check_evaluation(split))
         if 'test' in loops and self.thorough:
-            self.run('test-time augmentation', steps.check_tta())
+            self.run('augmented test', steps.check_tta())
+
+
+def check_name(subject: str) -> str:
+    """The name in `CHECKS` of a subject, such as 'evaluated image (val)'."""
+    return subject.partition(' (')[0].replace(' ', '_')
 
 
 def _test_only_as_warning(finding: Finding) -> Finding:
@@ -272,44 +314,37 @@ def check_before_testing(view: ConfigView, tta: bool = False) -> list[str]:
         UserError: if the evaluation fails, or would compare with the wrong objects; the message has
             the wrong setting.
     """
+    overruled, errors, name = [], [], ''
     try:
-        found = list(_evaluate_one_image(view, tta))
+        for name, findings in _checks_of_a_test(view, tta):
+            errors = of_kind(findings, Severity.ERROR)
+            if errors and name not in view.left_out:
+                break
+            overruled += map(str, errors)
+            errors = []
     except Exception as error:  # a bug in a check must not stop a test
         return [f'the check of the evaluation: {describe_bug(error)}']
-    if errors := of_kind(found, Severity.ERROR):
-        listed = '\n'.join(lines(errors))
-        raise UserError(f'{view.name} cannot be evaluated:\n{listed}')
-    return []
+    _require_no_errors(f'{view.name} cannot be evaluated', errors, [name])
+    return overruled
 
 
-def _evaluate_one_image(view: ConfigView, tta: bool) -> Iterator[Finding]:
+def _checks_of_a_test(view: ConfigView, tta: bool) -> Iterator[tuple[str, Iterable[Finding]]]:
+    """Yield findings with the name of their check."""
     import_host(view.scope)
     if view.host is None or why_not_evaluated(view, 'test'):
         return
     data, _ = read_data(view, ('test',))
-    known = list(_check_truth(view, data))
-    yield from known
-    if of_kind(known, Severity.ERROR):
-        return
+    yield 'classes', [found for dataset in data for found in findings_of_names(dataset)]
+    if view.scope not in ('mmseg', 'mmpretrain'):
+        yield 'evaluation', evaluators.check_evaluated_files(data, view, 'test')
     # A data set that was not read may be large: it is not built for a single image.
     if not data or not all(data_set.sample_entries for data_set in data):
         return
-    counts = list(check_classes_of_heads(view, names_for_heads(data)))
-    yield from counts
-    if of_kind(counts, Severity.ERROR):
-        return
+    yield 'heads', check_classes_of_heads(view, names_for_heads(data))
     model = build_model(config_for_trial(view))
     if not why_not_tried(view, 'test', data, model):
         view = with_tta_pipeline(view) if tta else view
-        yield from Evaluation(view, 'test', model, data, with_tta=tta).check()
-
-
-def _check_truth(view: ConfigView, data: Sequence[LoadedDataset]) -> Iterator[Finding]:
-    """Find what would compare predictions with the wrong objects, without any failure."""
-    for dataset in data:
-        yield from of_kind(findings_of_names(dataset), Severity.ERROR)
-    if view.scope not in ('mmseg', 'mmpretrain'):
-        yield from evaluators.check_evaluated_files(data, view, 'test')
+        yield 'evaluated_image', Evaluation(view, 'test', model, data, with_tta=tta).check()
 
 
 _LOADING = {

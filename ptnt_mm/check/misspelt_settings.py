@@ -8,7 +8,7 @@ the hosts read in them.
 import inspect
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from mmengine.dist import init_dist
 from mmengine.optim import OptimWrapper
@@ -31,7 +31,7 @@ from ptnt_mm.models.optimizer import (
     unmatched_custom_keys,
 )
 from ptnt_mm.utils.findings import Finding, error, ok
-from ptnt_mm.utils.text import misspellings, suggest, with_another_letter
+from ptnt_mm.utils.text import misspellings, suggest, unknown_name, with_another_letter
 
 _IMPLIED: dict[str, tuple[Callable, ...]] = {
     'train_dataloader': (DataLoader,),
@@ -96,13 +96,26 @@ def check_spelling(view: ConfigView) -> Iterator[Finding]:
         if meant and (meant not in config or isinstance(config[key], (Mapping, list))):
             what = f'nothing reads it: did you mean {meant!r}?'
             found.append(error(key, what, f'write {meant}'))
-    for key in sorted(READ_KEYS & config.keys()):
+    for key in sorted((READ_KEYS & config.keys()) - {'safeguards'}):
         # One finding for each place.
         once: dict[str, Finding] = {}
         for finding in _check_value(config[key], key, view.scope):
             once.setdefault(finding.where, finding)
         found += once.values()
     yield from found or [ok('config', 'every key and type is known')]
+
+
+def check_safeguards(view: ConfigView, known: Collection[str]) -> Iterator[Finding]:
+    """Find names in ``safeguards`` that are not known, and values other than None."""
+    stated = view.config.get('safeguards') or {}
+    if not isinstance(stated, Mapping):
+        yield error('safeguards', f'is {stated!r}, expected dict(NAME=None)')
+        return
+    for name, value in stated.items():
+        if name not in known:
+            yield error(f'safeguards.{name}', unknown_name('safeguard', name, known))
+        elif value is not None:
+            yield error(f'safeguards.{name}', f'is {value!r}, expected None, which leaves it out')
 
 
 def check_parameter_names(view: ConfigView, model: nn.Module) -> Iterator[Finding]:

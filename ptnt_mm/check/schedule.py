@@ -14,6 +14,8 @@ from ptnt_mm.utils.text import counted
 _ADAM_LIMIT = 5e-3
 _LARGE = 512  # images
 
+LEARNING_RATE = 'Learning rate'
+
 
 def check_lengths(view: ConfigView, data: Sequence[LoadedDataset], gpus: int) -> Iterator[Finding]:
     """Compare lengths in iterations with the lengths of an epoch and of training, if known."""
@@ -49,7 +51,7 @@ def check_batch(view: ConfigView, gpus: int) -> Iterator[Finding]:
 def check_learning_rate(view: ConfigView, gpus: int) -> Iterator[Finding]:
     """Compare the learning rate with the one for the effective batch."""
     optimizer = view.optimizer
-    lr, where = optimizer.get('lr'), 'Learning rate'
+    lr, where = optimizer.get('lr'), LEARNING_RATE
     if lr is None:
         yield note(where, "the optimizer's own default")
         return

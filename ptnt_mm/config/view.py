@@ -195,8 +195,9 @@ class ConfigView:
     @property
     def left_out(self) -> set[str]:
         """The names of the safeguards and checks that ``safeguards=dict(NAME=None)`` leaves out."""
-        named = _mapping(self.config, 'safeguards')
-        return {name for name in named if named[name] is None}
+        named = self.config.get('safeguards')
+        found = named.items() if isinstance(named, Mapping) else ()
+        return {name for name, value in found if value is None}
 
 
 class Split:

@@ -7,9 +7,11 @@ import pytest
 import torch
 
 from ptnt_mm.check import inspection
-from ptnt_mm.check.inspection import check_before_training
+from ptnt_mm.check.inspection import check_before_testing, check_before_training
 from ptnt_mm.check.trial.failed_steps import NOT_COMPLETED
 from ptnt_mm.cli.main import run as run_command
+from ptnt_mm.config.hosts import HOSTS
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.models import PyramidTNT
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import error, note, ok, summary, warning
@@ -143,6 +145,63 @@ def test_training_is_stopped_by_its_recipe(demo: Demo, path: str, value: object,
     with pytest.raises(UserError, match=words) as refused:
         check_before_training(demo.view())
     assert 'instances_train.json' not in str(refused.value)
+
+
+def test_the_errors_of_one_check_can_be_overruled(demo: Demo):
+    demo.edit('train', lambda content: content['annotations'][1].update(bbox=[5, 5, -9, 9]))
+    with pytest.raises(UserError, match=r'`safeguards\.boxes=None`$'):
+        check_before_training(demo.view())
+    demo.options['safeguards.boxes'] = None
+    (line,) = check_before_training(demo.view())
+    assert '[5, 5, -9, 9]' in line
+    assert _status(demo, '--quick') == 0
+    # All others still stop it.
+    demo.options[HEAD] = 80
+    with pytest.raises(UserError, match=r'`safeguards\.heads=None`$'):
+        check_before_training(demo.view())
+
+
+def test_the_check_before_a_test_can_be_overruled(demo: Demo):
+    demo.options['test_evaluator.metric_items'] = ['mAP_90']
+    with pytest.raises(UserError, match=r'`safeguards\.evaluated_image=None`$'):
+        check_before_testing(demo.view())
+    demo.options['safeguards.evaluated_image'] = None
+    assert any('mAP_90' in line for line in check_before_testing(demo.view()))
+
+
+@pytest.mark.parametrize(
+    ('stated', 'names'),
+    [
+        (dict(boxs=None), ["'boxs'", "'boxes'"]),
+        (dict(StopAtNanHook=None), ["'StopAtNaNHook'"]),
+        (dict(boxes=False), ['safeguards.boxes', 'False', 'None']),
+        ('boxes', ["'boxes'", 'dict(']),
+    ],
+)
+def test_what_safeguards_cannot_be_is_an_error(demo: Demo, stated: object, names: list[str]):
+    config = demo.config()
+    config.safeguards = stated
+    with pytest.raises(UserError) as refused:
+        check_before_training(ConfigView(config))
+    assert all(name in str(refused.value) for name in names)
+
+
+class Named(inspection.Inspection):
+    """Keeps the names of its checks, and runs none."""
+
+    def run(self, subject: str, *quick: object, thorough: object = ()) -> None:
+        self.findings.append(inspection.check_name(subject))
+
+
+def test_every_check_has_a_name(demo: Demo):
+    found = set()
+    for scope in HOSTS:
+        config = demo.config()
+        config.default_scope = scope
+        named = Named(ConfigView(config), ('train', 'val', 'test'))
+        named.check_all()
+        found |= {*named.findings}
+    assert found == {*inspection.CHECKS}
 
 
 def test_an_exception_in_a_check_does_not_stop_training(demo: Demo, monkeypatch):
