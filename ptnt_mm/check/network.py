@@ -138,8 +138,9 @@ def check_normalisation(view: ConfigView) -> Iterator[Finding]:
     pretrained = is_ours and not view.load_from and view.starting_weights is not None
     if mean is None or std is None:
         what = f'has mean={mean} and std={std}: the model gets values from 0 to 255'
-        # Some detectors are trained like this from random initialisation, such as YOLOX.
-        starts = is_ours or view.starting_weights is not None
+        # From random initialisation, some detectors are trained like this, such as YOLOX.
+        resumes = bool(view.config.get('resume'))
+        starts = is_ours or (view.starting_weights is not None and not resumes)
         severity = Severity.WARNING if starts else Severity.NOTE
         yield Finding(severity, where, what, f'write mean={list(GREY)}, std={list(GREY)}')
     elif not all(0 < number < inf for number in std):

@@ -1,18 +1,21 @@
 """The weights that a run starts from."""
 
+import shutil
 from pathlib import Path
 
 import attacks
 import pytest
 import torch
 from mmengine.config import Config, ConfigDict
-from toy import quick, toy_config, train
+from mmengine.runner import Runner
+from toy import names, quick, toy_config, train
 
 from ptnt_mm.config.start import check_start, use_pretrained
 from ptnt_mm.config.stored import changed_settings
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.runner import build_runner
 from ptnt_mm.engine.start import Start, choose_start, resume_of
+from ptnt_mm.engine.train import train as run_training
 from ptnt_mm.utils.errors import UserError
 
 
@@ -314,3 +317,19 @@ def test_what_a_config_resumes_is_left_to_the_arguments(tmp_path: Path):
     config = _config()
     config.resume = True
     assert not choose_start(config, tmp_path).config.resume
+
+
+def test_a_config_that_resumes_is_continued_and_started_over_only_on_demand(tmp_path: Path):
+    def run(epochs: int, **how: bool) -> Runner:
+        config = quick(toy_config(tmp_path, epochs, resume=True))
+        config.experiment_name = f'config_resumes_{epochs}_{how}'
+        return run_training(config, **how)
+
+    assert run(1).epoch == 1  # nothing to continue yet
+    assert names(tmp_path) == ['epoch_1.pth']
+    runner = run(2)
+    assert runner.epoch == 2 and runner.cfg.load_from == str(tmp_path / 'epoch_1.pth')
+    for logs in tmp_path.glob('*_*/'):  # named by the second in which a run began
+        shutil.rmtree(logs)
+    assert run(1, overwrite=True).cfg.get('load_from') is None
+    assert names(tmp_path) == ['epoch_1.pth']
