@@ -17,6 +17,7 @@ from .spoilt import (
     Plant,
     all_of,
     as_folder,
+    changed,
     converted,
     dangling,
     file_of,
@@ -44,10 +45,6 @@ def _each(kind: str, change: Callable[[dict, dict], object], split: str = 'train
 
 def _everywhere(kind: str, change: Callable[[dict, dict], object]) -> Plant:
     return all_of(_each(kind, change), _each(kind, change, 'val'))
-
-
-def _second(kind: str, **changes: object) -> Plant:
-    return lambda demo: demo.edit('train', lambda content: content[kind][1].update(changes))
 
 
 def _text(change: Callable[[str], bytes]) -> Plant:
@@ -146,18 +143,18 @@ DAMAGED = {
     ),
     # Objects
     'one iscrowd as text': (
-        _second('annotations', iscrowd='false'), ERROR, 'train', "'false' for id 2"
+        changed('train', 'annotations', iscrowd='false'), ERROR, 'train', "'false' for id 2"
     ),
     'everything a crowd': (
         _each('annotations', lambda a, _: a.update(iscrowd=1)), ERROR, 'train', '58 of 58 objects'
     ),
-    'ignore as text': (_second('annotations', ignore='0'), ERROR, 'train', "'0' for id 2"),
+    'ignore as text': (changed('train', 'annotations', ignore='0'), ERROR, 'train', "'0' for id 2"),
     'everything to be ignored': (
         _each('annotations', lambda a, _: a.update(ignore=1)), WARNING, 'train', '58 of 58 objects'
     ),
     'boxes in percent': (_each('annotations', _in_percent), WARNING, 'train', '51% of the width'),
     'a box as text': (
-        _second('annotations', bbox=['1', '2', '3', '4']),
+        changed('train', 'annotations', bbox=['1', '2', '3', '4']),
         ERROR, 'instances_train.json', "['1', '2', '3', '4'] in id 2",
     ),
     'areas as fractions': (
@@ -174,7 +171,7 @@ DAMAGED = {
         ERROR, 'instances_train.json', "'3', '1', '4', '2'",
     ),
     'boxes of four corners': (
-        _second('annotations', bbox=[1, 2, 30, 2, 30, 40, 1, 40]),
+        changed('train', 'annotations', bbox=[1, 2, 30, 2, 30, 40, 1, 40]),
         ERROR, 'instances_train.json', '[1, 2, 30, 2, 30, 40, 1, 40] in id 2',
     ),
     'all annotations have one id': (
@@ -189,7 +186,7 @@ DAMAGED = {
         ERROR, 'instances_train.json', '0 in 000001.jpg',
     ),
     'images without names': (
-        _second('images', file_name=None), ERROR, 'instances_train.json', 'None in id 2'
+        changed('train', 'images', file_name=None), ERROR, 'instances_train.json', 'None in id 2'
     ),
     'a JPEG of zeros from its middle on': (
         file_of(
@@ -265,20 +262,20 @@ NAN = float('nan')
 
 MASKS = {
     'polygons with NaN': (
-        _second('annotations', segmentation=[[1, 2, 3, NAN, 5, 6]]), ERROR, 'train', 'id 2'
+        changed('train', 'annotations', segmentation=[[1, 2, 3, NAN, 5, 6]]), ERROR, 'train', 'id 2'
     ),
     'polygons as text': (
-        _second('annotations', segmentation='[[1, 2, 3, 4, 5, 6]]'), ERROR, 'train', 'id 2'
+        changed('train', 'annotations', segmentation='[[1, 2, 3, 4, 5, 6]]'), ERROR, 'train', 'id 2'
     ),
     'polygons of text': (
-        _second('annotations', segmentation=[['1', '2', '30', '4', '5', '60']]),
+        changed('train', 'annotations', segmentation=[['1', '2', '30', '4', '5', '60']]),
         ERROR, 'train', 'id 2',
     ),
     'polygons with y before x': (
         _polygon(lambda p, i: _flat(p[:, ::-1])), WARNING, 'train', '44 of 58 masks'
     ),
     'a polygon far away': (
-        _second('annotations', segmentation=[[1e9, 2, 3, 4, 5, 1e9]]), ERROR, 'train', 'id 2'
+        changed('train', 'annotations', segmentation=[[1e9, 2, 3, 4, 5, 1e9]]), ERROR, 'train', 'id 2'
     ),
     'empty run lengths': (
         _run_lengths_of(lambda pixels: dict(_plain(pixels), counts=[])),
@@ -423,7 +420,7 @@ CORRECT = {
     'two files over the same images': _joined,
     'a crowd': _each('annotations', lambda a, _: a.update(iscrowd=int(a['id'] == 2))),
     'iscrowd as true and false': _everywhere('annotations', lambda a, _: a.update(iscrowd=False)),
-    'ignore': _second('annotations', ignore=1),
+    'ignore': changed('train', 'annotations', ignore=1),
     'an image that EXIF turns, annotated as seen': _turned_and_annotated_so,
     'an image in CMYK': file_of(converted('CMYK', 'JPEG')),
     'an image of 16 bits': file_of(converted('I;16', 'PNG')),

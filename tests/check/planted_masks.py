@@ -20,6 +20,7 @@ from .spoilt import (
     converted,
     dangling,
     file_of,
+    listed,
     settings,
     with_exif,
 )
@@ -104,14 +105,6 @@ def _saved(dtype: type, **how: object) -> Callable[[np.ndarray, Path], None]:
     return lambda pixels, file: Image.fromarray(pixels.astype(dtype)).save(file, **how)
 
 
-def _list(*lines: str, ending: str = '\n') -> Plant:
-    def plant(demo: MaskDemo) -> None:
-        (demo.folder / 'train.txt').write_bytes(ending.join(lines).encode())
-        demo.set(ann_file='train.txt')
-
-    return plant
-
-
 def _val_is(folder: str, make: Callable[[MaskDemo], object]) -> Plant:
     prefix = dict(img_path=folder, seg_map_path='semantic/train')
     options = {f'{s}_dataloader.dataset.data_prefix': prefix for s in ('val', 'test')}
@@ -136,10 +129,10 @@ DAMAGED = {
         file_of(with_exif(3)), WARNING, 'train', '000003.jpg'
     ),
     # Lists
-    'a name in two spellings': (_list('000001', './000001'), WARNING, 'train', '000001.jpg'),
-    'a list with a blank line': (_list('000001', '', '000002'), ERROR, 'train', '1 of 3 images'),
+    'a name in two spellings': (listed('000001', './000001'), WARNING, 'train', '000001.jpg'),
+    'a list with a blank line': (listed('000001', '', '000002'), ERROR, 'train', '1 of 3 images'),
     'a list with a byte order mark': (
-        _list('\ufeff000001', '000002'), ERROR, 'train', r'\ufeff000001.jpg'
+        listed('\ufeff000001', '000002'), ERROR, 'train', r'\ufeff000001.jpg'
     ),
     'val is a copy of train': (
         _val_is('copy', lambda demo: shutil.copytree(demo.folder / 'train', demo.folder / 'copy')),
@@ -207,7 +200,7 @@ CORRECT = {
     'the first 8 of 16 images': _only_first_files,
     'images and masks that are links': _linked,
     'a folder for each city': _in_folders,
-    'a list with the line ends of Windows': _list('000001', '000002', '000003', ending='\r\n'),
+    'a list with the line ends of Windows': listed('000001', '000002', '000003', ending='\r\n'),
     'an image in CMYK': file_of(converted('CMYK', 'JPEG')),
     'an image with alpha': file_of(converted('RGBA', 'PNG')),
     'EXIF that turns nothing': file_of(with_exif(1)),

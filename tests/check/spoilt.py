@@ -159,6 +159,21 @@ def settings(settings: dict) -> Plant:
     return lambda demo: demo.options.update(settings)
 
 
+def changed(split: str, kind: str, **changes: object) -> Plant:
+    """Change the second entry of a kind in an annotation file."""
+    return lambda demo: demo.edit(split, lambda content: content[kind][1].update(changes))
+
+
+def listed(*lines: str, ending: str = '\n') -> Plant:
+    """Train on the images that a list names."""
+
+    def plant(demo: Demo) -> None:
+        (demo.folder / 'train.txt').write_bytes(ending.join(lines).encode())
+        demo.set(ann_file='train.txt')
+
+    return plant
+
+
 def file_of(change: Callable[[Path], object], split: str = 'train', number: int = 3) -> Plant:
     """Change an image's file."""
     return lambda demo: change(demo.image(split, number))

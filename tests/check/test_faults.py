@@ -13,6 +13,7 @@ from .spoilt import (
     Demo,
     Plant,
     assert_one_names,
+    changed,
     counted,
     file_of,
     own,
@@ -38,11 +39,6 @@ def test_nothing_is_found_in_the_intact_set_with_masks(demo: Demo):
 def _all(split: str, kind: str, **changes: object) -> Plant:
     """Change all entries of a kind."""
     return lambda demo: demo.edit(split, lambda c: [entry.update(changes) for entry in c[kind]])
-
-
-def _one(split: str, kind: str, **changes: object) -> Plant:
-    """Change the second entry of a kind."""
-    return lambda demo: demo.edit(split, lambda content: content[kind][1].update(changes))
 
 
 def _without(split: str, kind: str, key: str) -> Plant:
@@ -112,219 +108,188 @@ def _no_annotations(demo: Demo) -> None:
     demo.edit('train', lambda content: content.pop('annotations'))
 
 
-ERRORS = {
+FAULTS = {
     # Files
     'annotation file missing': (
-        own(ann_file='annotations/instances_trian.json'),
-        'train',
-        'instances_trian.json',
+        own(ann_file='annotations/instances_trian.json'), ERROR, 'train', 'instances_trian.json'
     ),
     'image folder missing': (
-        settings({TRAIN_SET + 'data_prefix.img': 'trian/'}),
-        'train',
-        'demo/trian',
+        settings({TRAIN_SET + 'data_prefix.img': 'trian/'}), ERROR, 'train', 'demo/trian'
     ),
     'not JSON': (
         lambda demo: demo.file('train').write_text('{"images": ['),
-        'annotation file',
-        'instances_train.json',
+        ERROR, 'annotation file', 'instances_train.json',
     ),
-    'not COCO': (_no_annotations, 'annotation file', 'instances_train.json'),
+    'not COCO': (_no_annotations, ERROR, 'annotation file', 'instances_train.json'),
     'image folder not named': (
-        own(data_prefix=dict(_delete_=True, img_path='train/')),
-        'train',
-        'data_prefix',
+        own(data_prefix=dict(_delete_=True, img_path='train/')), ERROR, 'train', 'data_prefix'
     ),
     # Images
-    'image missing': (lambda demo: demo.image('train', 3).unlink(), 'train', '1 of 16 images'),
+    'image missing': (
+        lambda demo: demo.image('train', 3).unlink(), ERROR, 'train', '1 of 16 images'
+    ),
     'image with another ending': (
         lambda demo: demo.image('train', 3).rename(demo.image('train', 3).with_suffix('.jpeg')),
-        'train',
-        '000003.jpeg',
+        ERROR, 'train', '000003.jpeg',
     ),
     'folder twice in the path': (
         lambda demo: demo.edit(
             'train', lambda c: [i.update(file_name=f'train/{i["file_name"]}') for i in c['images']]
         ),
-        'train',
-        'train/train/000001.jpg',
+        ERROR, 'train', 'train/train/000001.jpg',
     ),
-    'image truncated': (_truncate, 'train', '000003.jpg'),
+    'image truncated': (_truncate, ERROR, 'train', '000003.jpg'),
     'file that is not an image': (
         lambda demo: demo.image('val', 3).write_text('no picture'),
-        'val and test',
-        '000003.jpg',
+        ERROR, 'val and test', '000003.jpg',
     ),
-    'image of a different size': (_shrink, 'val and test', '000003.jpg is 60x50'),
-    'image turned by EXIF': (file_of(with_exif(6)), 'train', '000003.jpg is 192x256'),
+    'image of a different size': (_shrink, ERROR, 'val and test', '000003.jpg is 60x50'),
+    'image turned by EXIF': (file_of(with_exif(6)), ERROR, 'train', '000003.jpg is 192x256'),
+    'images in both splits': (_train_is_val, WARNING, 'val and test', '16 of 16 images'),
     # Form
     'no height': (
         _without('train', 'images', 'height'),
-        'instances_train.json',
-        "'height': nothing in 000002.jpg",
+        ERROR, 'instances_train.json', "'height': nothing in 000002.jpg",
     ),
-    'no iscrowd': (_without('val', 'annotations', 'iscrowd'), 'val and test', 'iscrowd: id 2'),
-    'image ids twice': (_repeat('images'), 'instances_train.json', '1 (2 times)'),
-    'annotation ids twice': (_repeat('annotations'), 'instances_train.json', '1 (2 times)'),
-    'unknown image': (_one('train', 'annotations', image_id=999), 'instances_train.json', '999'),
+    'no iscrowd': (
+        _without('val', 'annotations', 'iscrowd'), ERROR, 'val and test', 'iscrowd: id 2'
+    ),
+    'image ids twice': (_repeat('images'), ERROR, 'instances_train.json', '1 (2 times)'),
+    'annotation ids twice': (_repeat('annotations'), ERROR, 'instances_train.json', '1 (2 times)'),
+    'unknown image': (
+        changed('train', 'annotations', image_id=999), ERROR, 'instances_train.json', '999'
+    ),
     'unknown category': (
-        _one('train', 'annotations', category_id=77),
-        'instances_train.json',
-        '77',
+        changed('train', 'annotations', category_id=77), ERROR, 'instances_train.json', '77'
     ),
+    'annotation 0': (changed('val', 'annotations', id=0), WARNING, 'val and test', 'id 0'),
     # Classes
-    'category misspelt': (_rename_everywhere, 'train', "'coin'"),
-    'classes omitted': (own(metainfo=dict(_delete_=True)), 'train', 'ball, coin, crate, cup'),
-    'classes of old': (
-        own(metainfo=dict(_delete_=True, CLASSES=CLASSES)),
-        'train',
-        'metainfo.CLASSES',
+    'category misspelt': (_rename_everywhere, ERROR, 'train', "'coin'"),
+    'classes omitted': (
+        own(metainfo=dict(_delete_=True)), ERROR, 'train', 'ball, coin, crate, cup'
     ),
-    'no comma': (own(metainfo=dict(classes='ball')), 'train', "'ball'"),
-    'class twice': (own(metainfo=dict(classes=(*CLASSES, 'cup'))), 'train', 'cup'),
-    'other order': (_reverse_categories, 'train', 'cup, crate, coin, ball'),
+    'classes of old': (
+        own(metainfo=dict(_delete_=True, CLASSES=CLASSES)), ERROR, 'train', 'metainfo.CLASSES'
+    ),
+    'no comma': (own(metainfo=dict(classes='ball')), ERROR, 'train', "'ball'"),
+    'class twice': (own(metainfo=dict(classes=(*CLASSES, 'cup'))), ERROR, 'train', 'cup'),
+    'other order': (_reverse_categories, ERROR, 'train', 'cup, crate, coin, ball'),
     'order of val': (
         settings({'val_dataloader.dataset.metainfo': dict(classes=CLASSES[::-1])}),
-        'val',
-        'cup, crate, coin, ball',
+        ERROR, 'val', 'cup, crate, coin, ball',
     ),
-    'category twice': (_double_category, 'train', 'cup'),
+    'category twice': (_double_category, ERROR, 'train', 'cup'),
+    'class too few': (own(metainfo=dict(classes=CLASSES[:3])), WARNING, 'train', "'cup'"),
+    'class without objects': (_forget_class, WARNING, 'train', 'crate'),
     # Model
-    'heads of another number': (settings({HEAD: 80}), 'model.bbox_head.num_classes', '80'),
+    'heads of another number': (settings({HEAD: 80}), ERROR, 'model.bbox_head.num_classes', '80'),
     # Filtering
     'all images too small': (
-        settings({TRAIN_SET + 'filter_cfg.min_size': 1000}),
-        'train',
-        "'min_size': 1000",
+        settings({TRAIN_SET + 'filter_cfg.min_size': 1000}), ERROR, 'train', "'min_size': 1000"
     ),
     'no whole batch': (
         settings({'train_dataloader.batch_size': 32, 'train_dataloader.drop_last': True}),
-        'train',
-        'batch of 32',
+        ERROR, 'train', 'batch of 32',
     ),
     'boxes that are not loaded': (
-        settings({TRAIN_SET + 'pipeline.1.with_bbox': False}),
-        'train',
-        'boxes',
+        settings({TRAIN_SET + 'pipeline.1.with_bbox': False}), ERROR, 'train', 'boxes'
     ),
+    'training in test mode': (own(test_mode=True), WARNING, 'train', 'test_mode=True'),
     # Boxes
     'box of negative width': (
-        _one('train', 'annotations', bbox=[50, 50, -20, 30]),
-        'train',
-        'id 2 [50, 50, -20, 30] in 000001.jpg',
+        changed('train', 'annotations', bbox=[50, 50, -20, 30]),
+        ERROR, 'train', 'id 2 [50, 50, -20, 30] in 000001.jpg',
     ),
     'box that is NaN': (
-        _one('train', 'annotations', bbox=[50, 50, float('nan'), 20]),
-        'train',
-        'id 2 [50, 50, nan, 20]',
+        changed('train', 'annotations', bbox=[50, 50, float('nan'), 20]),
+        ERROR, 'train', 'id 2 [50, 50, nan, 20]',
     ),
     'box outside': (
-        _one('val', 'annotations', bbox=[5000, 50, 20, 20]),
-        'val and test',
-        'id 2 [5000, 50, 20, 20]',
+        changed('val', 'annotations', bbox=[5000, 50, 20, 20]),
+        ERROR, 'val and test', 'id 2 [5000, 50, 20, 20]',
     ),
-    'boxes as corners': (_as_corners, 'train', '44 of 58 boxes'),
-    'boxes as fractions': (_as_fractions, 'train', '58 boxes'),
-    'no areas': (_all('train', 'annotations', area=0), 'train', '58 of 58 areas'),
+    'boxes as corners': (_as_corners, ERROR, 'train', '44 of 58 boxes'),
+    'boxes as fractions': (_as_fractions, ERROR, 'train', '58 boxes'),
+    'no areas': (_all('train', 'annotations', area=0), ERROR, 'train', '58 of 58 areas'),
+    'box of no height': (
+        changed('train', 'annotations', bbox=[50, 50, 20, 0]),
+        WARNING, 'train', 'id 2 [50, 50, 20, 0]',
+    ),
+    'box that leaves its image': (
+        changed('train', 'annotations', bbox=[5, 5, 900, 20]),
+        WARNING, 'train', 'id 2 [5, 5, 900, 20]',
+    ),
     # Evaluation
     "another evaluator's file": (
         lambda demo: demo.options.update({'val_evaluator.ann_file': str(demo.file('train'))}),
-        'val_evaluator.ann_file',
-        'instances_train.json',
+        ERROR, 'val_evaluator.ann_file', 'instances_train.json',
     ),
     'masks measured without a head': (
-        settings({'val_evaluator.metric': ['bbox', 'segm']}),
-        'val',
-        "'segm'",
+        settings({'val_evaluator.metric': ['bbox', 'segm']}), ERROR, 'val', "'segm'"
     ),
     # Recipe
     'rate that is not a number': (
-        settings({'optim_wrapper.optimizer.lr': '1e-3'}),
-        'Learning rate',
-        "'1e-3'",
+        settings({'optim_wrapper.optimizer.lr': '1e-3'}), ERROR, 'Learning rate', "'1e-3'"
     ),
     'weights missing': (
         settings({'model.backbone.init_cfg': dict(type='Pretrained', checkpoint='no.pth')}),
-        'model.backbone',
-        'no.pth',
+        ERROR, 'model.backbone', 'no.pth',
     ),
-    'stem frozen': (settings({'model.backbone.norm_eval': True}), 'model.backbone', 'norm_eval'),
+    'stem frozen': (
+        settings({'model.backbone.norm_eval': True}), ERROR, 'model.backbone', 'norm_eval'
+    ),
     'mean and std for images from 0 to 1': (
         settings({SCALE + 'mean': [0.485, 0.456, 0.406], SCALE + 'std': [0.229, 0.224, 0.225]}),
-        'model.data_preprocessor',
-        '[0.485, 0.456, 0.406]',
+        ERROR, 'model.data_preprocessor', '[0.485, 0.456, 0.406]',
     ),
-}
-"""Planted faults, and where their errors are and what they name."""
-
-WARNINGS = {
-    # Images
-    'images in both splits': (_train_is_val, 'val and test', '16 of 16 images'),
-    # Form
-    'annotation 0': (_one('val', 'annotations', id=0), 'val and test', 'id 0'),
-    # Classes
-    'class too few': (own(metainfo=dict(classes=CLASSES[:3])), 'train', "'cup'"),
-    'class without objects': (_forget_class, 'train', 'crate'),
-    # Filtering
-    'training in test mode': (own(test_mode=True), 'train', 'test_mode=True'),
-    # Boxes
-    'box of no height': (
-        _one('train', 'annotations', bbox=[50, 50, 20, 0]),
-        'train',
-        'id 2 [50, 50, 20, 0]',
+    'another batch': (
+        settings({'train_dataloader.batch_size': 2}), WARNING, 'Learning rate', '0.0005'
     ),
-    'box that leaves its image': (
-        _one('train', 'annotations', bbox=[5, 5, 900, 20]),
-        'train',
-        'id 2 [5, 5, 900, 20]',
+    'rate of SGD': (
+        settings({'optim_wrapper.optimizer.lr': 0.02}), WARNING, 'Learning rate', '0.02'
     ),
-    # Recipe
-    'another batch': (settings({'train_dataloader.batch_size': 2}), 'Learning rate', '0.0005'),
-    'rate of SGD': (settings({'optim_wrapper.optimizer.lr': 0.02}), 'Learning rate', '0.02'),
-    'no mean': (settings({SCALE + 'mean': None}), 'model.data_preprocessor', 'mean=None'),
-}
-"""Planted faults, and where their warnings are and what they name."""
-
-FAULTS = ERRORS | WARNINGS
+    'no mean': (settings({SCALE + 'mean': None}), WARNING, 'model.data_preprocessor', 'mean=None'),
+}  # fmt: skip
+"""Planted faults; the severity and the subject of the finding, and a value that it names."""
 
 
 @pytest.mark.parametrize('name', FAULTS)
 def test_a_planted_fault_is_found(demo: Demo, name: str):
-    plant, where, value = FAULTS[name]
+    plant, severity, where, value = FAULTS[name]
     plant(demo)
-    severity = ERROR if name in ERRORS else WARNING
     assert_one_names(demo.findings('images'), severity, where, value)
 
 
 MASK_FAULTS = {
-    'no mask': (_without('train', 'annotations', 'segmentation'), 'train', 'id 2'),
-    'empty mask': (_one('train', 'annotations', segmentation=[]), 'train', 'id 2'),
-    'no mask to measure': (_without('val', 'annotations', 'segmentation'), 'val and test', 'id 2'),
-    'two points': (_one('train', 'annotations', segmentation=[[1, 2, 3, 4]]), 'train', 'id 2'),
+    'no mask': (_without('train', 'annotations', 'segmentation'), ERROR, 'train', 'id 2'),
+    'empty mask': (changed('train', 'annotations', segmentation=[]), ERROR, 'train', 'id 2'),
+    'no mask to measure': (
+        _without('val', 'annotations', 'segmentation'), ERROR, 'val and test', 'id 2'
+    ),
+    'two points': (
+        changed('train', 'annotations', segmentation=[[1, 2, 3, 4]]), WARNING, 'train', 'id 2'
+    ),
     'turned run lengths': (
-        _one('train', 'annotations', segmentation=dict(counts='x', size=[1, 2])),
-        'train',
-        'id 2',
+        changed('train', 'annotations', segmentation=dict(counts='x', size=[1, 2])),
+        ERROR, 'train', 'id 2',
     ),
     'masks that are not loaded': (
         settings({TRAIN_SET + 'pipeline.1.with_mask': False}),
-        'train',
-        'model.roi_head.mask_head',
+        ERROR, 'train', 'model.roi_head.mask_head',
     ),
     'another number of mask classes': (
         settings({'model.roi_head.mask_head.num_classes': 80}),
-        'model.roi_head.mask_head.num_classes',
-        '80',
+        ERROR, 'model.roi_head.mask_head.num_classes', '80',
     ),
-}
+}  # fmt: skip
+"""The same for object masks and a model with a mask head."""
 
 
 @pytest.mark.parametrize('name', MASK_FAULTS)
 def test_a_planted_fault_of_masks_is_found(demo: Demo, name: str):
-    plant, where, value = MASK_FAULTS[name]
+    plant, severity, where, value = MASK_FAULTS[name]
     demo.name = 'demo_mask_rcnn_ptnt_ti'
     plant(demo)
-    severity = WARNING if name == 'two points' else ERROR
     assert_one_names(demo.findings(), severity, where, value)
 
 
@@ -336,7 +301,7 @@ def test_broken_boxes_of_masks_are_no_matter_without_a_mask_head(demo: Demo):
 def test_masks_are_compared_with_boxes_as_mmdet_clips_them(demo: Demo):
     demo.name = 'demo_mask_rcnn_ptnt_ti'
     mask = [[0, 10, 40, 10, 40, 60, 0, 60]]
-    _one('train', 'annotations', bbox=[-60, 10, 100, 50], segmentation=mask)(demo)
+    changed('train', 'annotations', bbox=[-60, 10, 100, 50], segmentation=mask)(demo)
     (found,) = counted(demo.findings())
     assert 'boxes partly outside their images' in found.what
 

@@ -18,6 +18,7 @@ from .spoilt import (
     assert_one_names,
     counted,
     file_of,
+    listed,
     own,
     settings,
     with_exif,
@@ -77,226 +78,113 @@ def _pixel(value: int) -> Callable[[np.ndarray], np.ndarray]:
     return change
 
 
-def _list(*lines: str) -> Plant:
-    def plant(masks: MaskDemo) -> None:
-        (masks.folder / 'train.txt').write_text('\n'.join(lines))
-        masks.set(ann_file='train.txt')
-
-    return plant
-
-
 def _train_is_val(masks: MaskDemo) -> None:
     prefix = dict(img_path='train', seg_map_path='semantic/train')
     masks.options |= {f'{s}_dataloader.dataset.data_prefix': prefix for s in ('val', 'test')}
 
 
-ERRORS = {
+FAULTS = {
     # Lists
     'image folder missing': (
         own(data_prefix=dict(img_path='trian', seg_map_path='semantic/train')),
-        'train',
-        'demo/trian',
+        ERROR, 'train', 'demo/trian',
     ),
     'folders named as for detection': (
-        own(data_prefix=dict(_delete_=True, img='train')),
-        'train',
-        'data_prefix',
+        own(data_prefix=dict(_delete_=True, img='train')), ERROR, 'train', 'data_prefix'
     ),
     'mask folder not named': (
-        own(data_prefix=dict(_delete_=True, img_path='train')),
-        'train',
-        'data_prefix',
+        own(data_prefix=dict(_delete_=True, img_path='train')), ERROR, 'train', 'data_prefix'
     ),
-    'images with another ending': (own(img_suffix='.jpeg'), 'train', "img_suffix='.jpeg'"),
-    'list with endings': (_list('000001.jpg', '000002.jpg'), 'train', '000001.jpg.jpg'),
-    'empty list': (_list(), 'train', 'train.txt'),
-    'list missing': (own(ann_file='trian.txt'), 'train', 'trian.txt'),
+    'images with another ending': (own(img_suffix='.jpeg'), ERROR, 'train', "img_suffix='.jpeg'"),
+    'list with endings': (listed('000001.jpg', '000002.jpg'), ERROR, 'train', '000001.jpg.jpg'),
+    'empty list': (listed(), ERROR, 'train', 'train.txt'),
+    'list missing': (own(ann_file='trian.txt'), ERROR, 'train', 'trian.txt'),
     'unknown data set': (
-        own(type='BaseSegDatset'),
-        'train_dataloader.dataset.type',
-        "'BaseSegDatset'",
+        own(type='BaseSegDatset'), ERROR, 'train_dataloader.dataset.type', "'BaseSegDatset'"
     ),
     # Masks missing
     'mask missing': (
-        lambda masks: masks.mask('train', 3).unlink(),
-        'train',
-        'semantic/train/000003.png',
+        lambda masks: masks.mask('train', 3).unlink(), ERROR, 'train', 'semantic/train/000003.png'
     ),
     'another suffix in the config': (
-        own(seg_map_suffix='_labels.png'),
-        'train',
-        "seg_map_suffix='.png'",
+        own(seg_map_suffix='_labels.png'), ERROR, 'train', "seg_map_suffix='.png'"
     ),
     'another suffix in the folder': (
-        _rename('train', '_labelTrainIds.png'),
-        'train',
-        '16 of 16 masks',
+        _rename('train', '_labelTrainIds.png'), ERROR, 'train', '16 of 16 masks'
     ),
     'the wrong folder of masks': (
         own(data_prefix=dict(img_path='train', seg_map_path='annotations')),
-        'train',
-        'annotations/000001.png',
+        ERROR, 'train', 'annotations/000001.png',
+    ),
+    'image missing': (
+        lambda masks: masks.image('train', 3).unlink(), WARNING, 'train', '000003.png'
     ),
     # Form of masks
     'mask of a different size': (
-        _redraw_one(lambda pixels: pixels[:50, :60]),
-        'train',
-        '000003.png is 60x50',
+        _redraw_one(lambda pixels: pixels[:50, :60]), ERROR, 'train', '000003.png is 60x50'
     ),
-    'image turned by EXIF': (file_of(with_exif(6)), 'train', '000003.png is 256x192'),
-    'mask truncated': (_truncate, 'train', '000003.png'),
+    'image turned by EXIF': (file_of(with_exif(6)), ERROR, 'train', '000003.png is 256x192'),
+    'mask truncated': (_truncate, ERROR, 'train', '000003.png'),
     'file that is not a mask': (
         lambda masks: masks.mask('val', 3).write_text('no picture'),
-        'val and test',
-        '000003.png',
+        ERROR, 'val and test', '000003.png',
     ),
-    'mask in colours': (_redraw_one(lambda pixels: COLOURS[pixels]), 'train', '000003.png (RGB)'),
+    'mask in colours': (
+        _redraw_one(lambda pixels: COLOURS[pixels]), ERROR, 'train', '000003.png (RGB)'
+    ),
     'mask as grey RGBA': (
         _redraw_one(lambda pixels: np.stack([pixels] * 3 + [pixels * 0 + 255], axis=-1)),
-        'train',
-        '000003.png (RGBA)',
+        ERROR, 'train', '000003.png (RGBA)',
     ),
     'mask of 16 bits and large values': (
         _redraw_one(lambda pixels: pixels.astype(np.uint16) * 1000),
-        'train',
-        '000003.png (1000',
+        ERROR, 'train', '000003.png (1000',
     ),
     'palettes read with OpenCV': (
         all_of(
             lambda masks: [_as_palette(file) for file in masks.masks('train')],
             settings({TRAIN_SET + 'pipeline.1.imdecode_backend': 'cv2'}),
         ),
-        'train',
-        '000001.png (P)',
+        ERROR, 'train', '000001.png (P)',
+    ),
+    'mask of 16 bits': (
+        _redraw_one(lambda pixels: pixels.astype(np.uint16)), WARNING, 'train', '000003.png'
     ),
     # Values of masks
-    'a value that is no class': (_redraw_one(_pixel(9)), 'train', '000003.png (9)'),
-    'masks that begin at 1': (_redraw_all(lambda pixels: pixels + 1), 'train', '000001.png (5)'),
+    'a value that is no class': (_redraw_one(_pixel(9)), ERROR, 'train', '000003.png (9)'),
+    'masks that begin at 1': (
+        _redraw_all(lambda pixels: pixels + 1), ERROR, 'train', '000001.png (5)'
+    ),
     'background not named': (
         all_of(
             _everywhere(metainfo=dict(_delete_=True, classes=CLASSES[1:])),
             settings({HEAD + 'num_classes': 4}),
         ),
-        'train',
-        '000001.png (4)',
+        ERROR, 'train', '000001.png (4)',
     ),
     'black and white': (
-        _redraw_all(lambda pixels: (pixels > 0).astype(np.uint8) * 255),
-        'train',
-        '0 and 255',
+        _redraw_all(lambda pixels: (pixels > 0).astype(np.uint8) * 255), ERROR, 'train', '0 and 255'
     ),
-    'greys': (_redraw_all(lambda pixels: pixels * 60), 'train', '(60, 180, 240)'),
+    'greys': (_redraw_all(lambda pixels: pixels * 60), ERROR, 'train', '(60, 180, 240)'),
     'zero label where 0 is background': (
-        _everywhere(reduce_zero_label=True),
-        'train',
-        'reduce_zero_label=True',
+        _everywhere(reduce_zero_label=True), ERROR, 'train', 'reduce_zero_label=True'
     ),
     'zero label in the pipeline': (
         settings({TRAIN_SET + 'pipeline.1.reduce_zero_label': True}),
-        'train',
-        'reduce_zero_label is False',
+        ERROR, 'train', 'reduce_zero_label is False',
     ),
     'masks without any class': (
-        _redraw_all(lambda pixels: pixels * 0 + 255),
-        'train',
-        '16 of 16 masks',
+        _redraw_all(lambda pixels: pixels * 0 + 255), ERROR, 'train', '16 of 16 masks'
     ),
-    # Classes and heads
-    'head of another number': (
-        settings({HEAD + 'num_classes': 150}),
-        'model.decode_head.num_classes',
-        '150',
-    ),
-    'colours of another number': (
-        _everywhere(**{'metainfo.palette': [(0, 0, 0), (1, 1, 1)]}),
-        'train',
-        '2 colours',
-    ),
-    'names of a class that has others': (
-        _everywhere(type='ADE20KDataset'),
-        'train',
-        "'background'",
-    ),
-    'no classes': (_everywhere(metainfo=dict(_delete_=True)), 'val', 'IoUMetric'),
-    # Pipelines
-    'masks that are not loaded': (own(pipeline=[LOAD, PACK]), 'train', 'masks'),
-    'masks that are not measured': (settings({VAL_SET + 'pipeline': [LOAD, PACK]}), 'val', 'masks'),
-    'masks loaded too late': (own(pipeline=[LOAD, RESIZE, LOAD_MASKS, PACK]), 'train', 'Resize'),
-    'masks loaded too early': (
-        settings({VAL_SET + 'pipeline': [LOAD, LOAD_MASKS, RESIZE, PACK]}),
-        'val',
-        'Resize',
-    ),
-    # Crops
-    'crops larger than the size': (
-        settings({TRAIN_SET + 'pipeline.3.crop_size': (192, 256)}),
-        'train',
-        '192x256',
-    ),
-    'no size': (settings({SCALE + 'size': None}), 'model.data_preprocessor', 'size_divisor'),
-    'size twice': (
-        settings({SCALE + 'size_divisor': 32}),
-        'model.data_preprocessor',
-        'size_divisor',
-    ),
-    'size that is not a size': (
-        settings({SCALE + 'size': 'large'}),
-        'model.data_preprocessor',
-        "'large'",
-    ),
-    # Ignored pixels
-    'padding that is a class': (
-        settings({SCALE + 'seg_pad_val': 0}),
-        'model.data_preprocessor',
-        'seg_pad_val is 0',
-    ),
-    'ignored by the head alone': (
-        settings({HEAD + 'ignore_index': 0}),
-        'val',
-        'ignore_index is 255',
-    ),
-    'ignored by the evaluator alone': (
-        settings({'val_evaluator.ignore_index': 0}),
-        'val',
-        'ignore_index is 0',
-    ),
-    'ignored by the data set alone': (own(ignore_index=0), 'train', 'ignore_index is 0'),
-    # Evaluation
-    "a detector's evaluator": (
-        settings({'val_evaluator': dict(_delete_=True, type='CocoMetric')}),
-        'val_evaluator.type',
-        "'mmdet.CocoMetric'",
-    ),
-    'a misspelt metric': (settings({'val_evaluator.iou_metrics': ['mIou']}), 'val', "'mIou'"),
-    'no evaluator': (settings({'val_evaluator': None}), 'val', 'evaluator'),
-    # Equal for every host
-}
-"""Planted faults, and where their errors are and what they name."""
-
-WARNINGS = {
-    # Masks missing
-    'image missing': (lambda masks: masks.image('train', 3).unlink(), 'train', '000003.png'),
-    # Form of masks
-    'mask of 16 bits': (
-        _redraw_one(lambda pixels: pixels.astype(np.uint16)),
-        'train',
-        '000003.png',
-    ),
-    # Values of masks
     'zero label where 0 is a class': (
         _everywhere(reduce_zero_label=True, metainfo=dict(classes=('road', *CLASSES[1:]))),
-        'train',
-        'reduce_zero_label=True',
+        WARNING, 'train', 'reduce_zero_label=True',
     ),
     'zero label in one split': (
-        settings({VAL_SET + 'reduce_zero_label': True}),
-        'val',
-        'reduce_zero_label is True',
+        settings({VAL_SET + 'reduce_zero_label': True}), WARNING, 'val', 'reduce_zero_label is True'
     ),
     'mask without a class': (
-        _redraw_one(lambda pixels: pixels * 0 + 255),
-        'train',
-        '000003.png (255)',
+        _redraw_one(lambda pixels: pixels * 0 + 255), WARNING, 'train', '000003.png (255)'
     ),
     'mask of zeros alone with zero label': (
         all_of(
@@ -304,32 +192,77 @@ WARNINGS = {
             _everywhere(reduce_zero_label=True),
             _redraw_one(lambda pixels: pixels * 0),
         ),
-        'train',
-        '000003.png (0)',
+        WARNING, 'train', '000003.png (0)',
     ),
     'class without pixels': (
         _redraw_all(lambda pixels: np.where(pixels == 3, 0, pixels).astype(np.uint8)),
-        'train',
-        'crate',
+        WARNING, 'train', 'crate',
     ),
     'first class without pixels': (
-        _redraw_all(lambda pixels: np.maximum(pixels, 1)),
-        'train',
-        'background',
+        _redraw_all(lambda pixels: np.maximum(pixels, 1)), WARNING, 'train', 'background'
+    ),
+    # Classes and heads
+    'head of another number': (
+        settings({HEAD + 'num_classes': 150}), ERROR, 'model.decode_head.num_classes', '150'
+    ),
+    'colours of another number': (
+        _everywhere(**{'metainfo.palette': [(0, 0, 0), (1, 1, 1)]}), ERROR, 'train', '2 colours'
+    ),
+    'names of a class that has others': (
+        _everywhere(type='ADE20KDataset'), ERROR, 'train', "'background'"
+    ),
+    'no classes': (_everywhere(metainfo=dict(_delete_=True)), ERROR, 'val', 'IoUMetric'),
+    # Pipelines
+    'masks that are not loaded': (own(pipeline=[LOAD, PACK]), ERROR, 'train', 'masks'),
+    'masks that are not measured': (
+        settings({VAL_SET + 'pipeline': [LOAD, PACK]}), ERROR, 'val', 'masks'
+    ),
+    'masks loaded too late': (
+        own(pipeline=[LOAD, RESIZE, LOAD_MASKS, PACK]), ERROR, 'train', 'Resize'
+    ),
+    'masks loaded too early': (
+        settings({VAL_SET + 'pipeline': [LOAD, LOAD_MASKS, RESIZE, PACK]}), ERROR, 'val', 'Resize'
     ),
     # Crops
-    'no crops': (own(pipeline=[LOAD, LOAD_MASKS, PACK]), 'train', 'model.data_preprocessor'),
+    'crops larger than the size': (
+        settings({TRAIN_SET + 'pipeline.3.crop_size': (192, 256)}), ERROR, 'train', '192x256'
+    ),
+    'no size': (settings({SCALE + 'size': None}), ERROR, 'model.data_preprocessor', 'size_divisor'),
+    'size twice': (
+        settings({SCALE + 'size_divisor': 32}), ERROR, 'model.data_preprocessor', 'size_divisor'
+    ),
+    'size that is not a size': (
+        settings({SCALE + 'size': 'large'}), ERROR, 'model.data_preprocessor', "'large'"
+    ),
+    'no crops': (
+        own(pipeline=[LOAD, LOAD_MASKS, PACK]), WARNING, 'train', 'model.data_preprocessor'
+    ),
+    # Ignored pixels
+    'padding that is a class': (
+        settings({SCALE + 'seg_pad_val': 0}), ERROR, 'model.data_preprocessor', 'seg_pad_val is 0'
+    ),
+    'ignored by the head alone': (
+        settings({HEAD + 'ignore_index': 0}), ERROR, 'val', 'ignore_index is 255'
+    ),
+    'ignored by the evaluator alone': (
+        settings({'val_evaluator.ignore_index': 0}), ERROR, 'val', 'ignore_index is 0'
+    ),
+    'ignored by the data set alone': (own(ignore_index=0), ERROR, 'train', 'ignore_index is 0'),
     # Evaluation
+    "a detector's evaluator": (
+        settings({'val_evaluator': dict(_delete_=True, type='CocoMetric')}),
+        ERROR, 'val_evaluator.type', "'mmdet.CocoMetric'",
+    ),
+    'a misspelt metric': (
+        settings({'val_evaluator.iou_metrics': ['mIou']}), ERROR, 'val', "'mIou'"
+    ),
+    'no evaluator': (settings({'val_evaluator': None}), ERROR, 'val', 'evaluator'),
     'another evaluator': (
         settings({'val_evaluator': dict(_delete_=True, type='DepthMetric')}),
-        'val',
-        'DepthMetric',
+        WARNING, 'val', 'DepthMetric',
     ),
-    # Equal for every host
-}
-"""Planted faults, and where their warnings are and what they name."""
-
-FAULTS = ERRORS | WARNINGS
+}  # fmt: skip
+"""Planted faults; the severity and the subject of the finding, and a value that it names."""
 
 
 def _as_palette(file: Path) -> None:
@@ -340,29 +273,20 @@ def _as_palette(file: Path) -> None:
 
 
 ALONE = (
-    'mask missing',
-    'another suffix in the folder',
-    'mask of a different size',
-    'a value that is no class',
-    'masks that begin at 1',
-    'black and white',
-    'zero label where 0 is background',
-    'mask without a class',
-    'mask in colours',
-    'mask truncated',
-    'colours of another number',
-    'crops larger than the size',
-    'no size',
-)
+    'mask missing', 'another suffix in the folder', 'mask of a different size',
+    'a value that is no class', 'masks that begin at 1', 'black and white',
+    'zero label where 0 is background', 'mask without a class', 'mask in colours', 'mask truncated',
+    'colours of another number', 'crops larger than the size', 'no size',
+)  # fmt: skip
 """Faults with one cause, reported once for each data set."""
 
 
 @pytest.mark.parametrize('name', FAULTS)
 def test_a_planted_fault_is_found(masks: MaskDemo, name: str):
-    plant, where, value = FAULTS[name]
+    plant, severity, where, value = FAULTS[name]
     plant(masks)
     found = masks.findings('images', 'masks')
-    assert_one_names(found, ERROR if name in ERRORS else WARNING, where, value)
+    assert_one_names(found, severity, where, value)
     if name in ALONE:
         places = [finding.where for finding in counted(found)]
         assert len(places) == len({*places}), '\n'.join(map(str, found))
@@ -398,8 +322,8 @@ def test_nothing_is_found_in_masks_of_one_bit(masks: MaskDemo):
     assert counted(masks.findings('images', 'masks')) == []
 
 
-def test_nothing_is_found_in_an_intact_list(masks: MaskDemo):
-    _list('000001', '000002', '000003', '000004')(masks)
+def test_nothing_is_found_in_an_intactlisted(masks: MaskDemo):
+    listed('000001', '000002', '000003', '000004')(masks)
     findings = masks.findings('images', 'masks')
     assert counted(findings) == [] and any('train: 4 masks' in str(one) for one in findings)
 
