@@ -275,7 +275,8 @@ MASKS = {
         _polygon(lambda p, i: _flat(p[:, ::-1])), WARNING, 'train', '44 of 58 masks'
     ),
     'a polygon far away': (
-        changed('train', 'annotations', segmentation=[[1e9, 2, 3, 4, 5, 1e9]]), ERROR, 'train', 'id 2'
+        changed('train', 'annotations', segmentation=[[1e9, 2, 3, 4, 5, 1e9]]),
+        ERROR, 'train', 'id 2',
     ),
     'empty run lengths': (
         _run_lengths_of(lambda pixels: dict(_plain(pixels), counts=[])),

@@ -5,12 +5,14 @@ from pathlib import Path
 
 import pytest
 import torch
+from repository import ROOT
 
 from ptnt_mm.check import inspection
 from ptnt_mm.check.inspection import check_before_testing, check_before_training
 from ptnt_mm.check.trial.failed_steps import NOT_COMPLETED
 from ptnt_mm.cli.main import run as run_command
 from ptnt_mm.config.hosts import HOSTS
+from ptnt_mm.config.safeguards import safeguard_names
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.models import PyramidTNT
 from ptnt_mm.utils.errors import UserError
@@ -202,6 +204,15 @@ def test_every_check_has_a_name(demo: Demo):
         named.check_all()
         found |= {*named.findings}
     assert found == {*inspection.CHECKS}
+
+
+@pytest.mark.parametrize(
+    ('page', 'names'),
+    [('check.md', inspection.CHECKS), ('reliability.md', safeguard_names())],
+)
+def test_the_docs_name_what_can_be_left_out(page: str, names: list[str]):
+    text = (ROOT / 'docs' / page).read_text()
+    assert [name for name in names if f'`{name}`' not in text] == []
 
 
 def test_an_exception_in_a_check_does_not_stop_training(demo: Demo, monkeypatch):
