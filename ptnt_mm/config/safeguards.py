@@ -63,8 +63,9 @@ def _add_hooks(config: Config, view: ConfigView) -> None:
 
 def _is(settings: object, cls: type, view: ConfigView) -> bool:
     """Whether settings name a class, and not a namesake from another scope or registry."""
-    kind = settings.get('type') if isinstance(settings, Mapping) else None
-    return cls in classes_named(kind, view.scope)
+    if not isinstance(settings, Mapping):
+        return False
+    return cls in classes_named(settings.get('type'), settings.get('_scope_', view.scope))
 
 
 def _with_this_package(imports: Mapping) -> dict:

@@ -14,8 +14,7 @@ def type_name(settings: Mapping) -> str:
     The scope or module of MMEngine, a host, torch or this package is left out. Anyone else's stays:
     'mine.CheckpointHook' is not MMEngine's hook.
     """
-    kind = settings.get('type') or ''
-    name = kind if isinstance(kind, str) else _full_name(kind)
+    name = _full_name(settings)
     return name.rpartition('.')[2] if name.partition('.')[0] in _SHARED else name
 
 
@@ -24,8 +23,14 @@ def short_name(settings: Mapping) -> str:
     return type_name(settings).rpartition('.')[2]
 
 
-def _full_name(kind: object) -> str:
-    return f'{getattr(kind, "__module__", "")}.{getattr(kind, "__name__", kind)}'
+def _full_name(settings: Mapping) -> str:
+    """The class name with its scope or module, if it has one."""
+    kind = settings.get('type') or ''
+    if not isinstance(kind, str):
+        return f'{getattr(kind, "__module__", "")}.{getattr(kind, "__name__", kind)}'
+    # MMEngine writes the scope of a base from another package like this.
+    scope = settings.get('_scope_')
+    return f'{scope}.{kind}' if scope and kind and '.' not in kind else kind
 
 
 def dicts_within(settings: object, path: str) -> Iterator[tuple[str, Mapping]]:

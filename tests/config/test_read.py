@@ -175,7 +175,9 @@ def test_what_a_config_lacks_is_named(tmp_path: Path):
         (dict(type='mmseg.Resize'), 'Resize'),
         (dict(type=nn.Conv2d), 'Conv2d'),
         (dict(type='mmdet.datasets.transforms.Resize'), 'Resize'),
+        (dict(type='Resize', _scope_='mmdet'), 'Resize'),
         # Namesakes
+        (dict(type='Resize', _scope_='mine'), 'mine.Resize'),
         (dict(type='mine.Resize'), 'mine.Resize'),
         (dict(type=type('Conv2d', (), {})), f'{__name__}.Conv2d'),
         (dict(type=None), ''),

@@ -96,14 +96,17 @@ def _namesakes() -> None:
 
 
 @pytest.mark.usefixtures('_namesakes')
-@pytest.mark.parametrize(('scope', 'prefix'), [('mmengine', 'mine.'), ('mine', '')])
-def test_a_namesake_stays_and_takes_no_place(scope: str, prefix: str):
+@pytest.mark.parametrize(
+    ('scope', 'prefix', 'beside'),
+    [('mmengine', 'mine.', {}), ('mine', '', {}), ('mmengine', '', dict(_scope_='mine'))],
+)
+def test_a_namesake_stays_and_takes_no_place(scope: str, prefix: str, beside: dict):
     hook, loop = f'{prefix}CheckpointHook', f'{prefix}IterBasedTrainLoop'
     given = dict(
         default_scope=scope,
-        default_hooks=dict(checkpoint=dict(type=hook)),
-        train_cfg=dict(type=loop, max_iters=9),
-        custom_hooks=[dict(type=f'{prefix}StopAtNaNHook')],
+        default_hooks=dict(checkpoint=dict(type=hook, **beside)),
+        train_cfg=dict(type=loop, max_iters=9, **beside),
+        custom_hooks=[dict(type=f'{prefix}StopAtNaNHook', **beside)],
     )
     config = with_safeguards(Config(given))
     assert config.default_hooks.checkpoint.type == hook and config.train_cfg.type == loop
