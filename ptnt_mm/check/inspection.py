@@ -142,7 +142,7 @@ def _require_no_errors(what: str, errors: list[Finding], checks: Iterable[str]) 
     """Raise a UserError with all errors and the checks that found them, if there are any."""
     if errors:
         listed = '\n'.join(lines(errors))
-        options = ' '.join(f'`safeguards.{check}=None`' for check in checks)
+        options = ' '.join(f'`safeguards.{name}=None`' for name in dict.fromkeys(checks))
         raise UserError(
             f'{what}:\n{listed}\nptnt check reports more. To continue in spite of this: {options}'
         )
