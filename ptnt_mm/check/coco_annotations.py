@@ -17,7 +17,7 @@ from ptnt_mm.check.data_sets import (
     find_data_sets,
     misread_names,
 )
-from ptnt_mm.config.settings import type_name
+from ptnt_mm.config.settings import short_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.explain.building import explain_build_error
 from ptnt_mm.labels.boxes import Boxes
@@ -105,7 +105,7 @@ def load_annotations(
         path = dataset.data_set.path(ann_file)
         if not dataset.reads_coco:
             what = (
-                f'{type_name(dataset.settings)} does not read files like CocoDataset: its '
+                f'{short_name(dataset.settings)} does not read files like CocoDataset: its '
                 'annotations, class names, images, boxes and masks were not checked'
             )
             findings.append(note(dataset.name, what))

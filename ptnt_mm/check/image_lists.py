@@ -53,9 +53,9 @@ def list_images(
 def _why_not_listed(data: LoadedDataset, base: str) -> str:
     """Why the host's list is not used; empty if it is."""
     if data.fetches_files:
-        return f'{type_name(data.settings)} downloads its files itself'
+        return f'{short_name(data.settings)} downloads its files itself'
     if not data.is_a(base):
-        return f'{type_name(data.settings)} is not a {base}'
+        return f'{short_name(data.settings)} is not a {base}'
     root = str(data.settings.get('data_root'))
     return 'is not local' if data.settings.get('backend_args') or '://' in root else ''
 

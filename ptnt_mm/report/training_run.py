@@ -12,7 +12,7 @@ from mmengine.config import Config
 
 from ptnt_mm.config.hosts import import_host
 from ptnt_mm.config.read import read_config
-from ptnt_mm.config.settings import type_name
+from ptnt_mm.config.settings import short_name, type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.run_checkpoints import best_checkpoint
 from ptnt_mm.utils.errors import UserError
@@ -136,7 +136,7 @@ class TrainingRun:
         started = scalar_files(self.work_dir)[-1].parents[1].name
         model, backbone = self._view.model, self._view.backbone
         arch = backbone.get('arch')
-        parts = type_name(model), type_name(backbone), arch if isinstance(arch, str) else ''
+        parts = short_name(model), short_name(backbone), arch if isinstance(arch, str) else ''
         yield 'Model', ' '.join(filter(None, parts))
         yield 'Started', re.sub(r'(....)(..)(..)_(..)(..).*', r'\1-\2-\3 \4:\5', started)
         yield 'Trained for', self.progress()

@@ -20,7 +20,7 @@ from torch.nn.functional import interpolate
 
 from ptnt_mm.check.data_sets import LoadedDataset, identity
 from ptnt_mm.config.hosts import HOSTS
-from ptnt_mm.config.settings import dicts_within, type_name
+from ptnt_mm.config.settings import dicts_within, short_name
 from ptnt_mm.config.view import ConfigView, Split
 from ptnt_mm.utils.numbers import is_number
 from ptnt_mm.utils.quiet_logs import logging_disabled
@@ -73,7 +73,7 @@ def why_not_tried(
         return f'it is tried for models of {", ".join(HOSTS)} only'
     of_split = [data_set for data_set in data if split in data_set.pipelines]
     if fetched := [data_set for data_set in of_split if data_set.would_fetch]:
-        return f'{type_name(fetched[0].settings)} has not downloaded its files yet'
+        return f'{short_name(fetched[0].settings)} has not downloaded its files yet'
     if thorough:
         return ''
     if not of_split or not all(data_set.sample_entries for data_set in of_split):
