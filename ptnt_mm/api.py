@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # for editors, which show arguments
     from ptnt_mm.export.export import export as export
     from ptnt_mm.inference.infer import infer as infer
     from ptnt_mm.project.create import create_project as create_project
+    from ptnt_mm.report.data_page import report_data as report_data
     from ptnt_mm.report.report import report as report
     from ptnt_mm.visualize.visualize import visualize as visualize
 
@@ -25,6 +26,7 @@ _MODULES = {
     'infer': 'ptnt_mm.inference.infer',
     'read_config': 'ptnt_mm.config.read',
     'report': 'ptnt_mm.report.report',
+    'report_data': 'ptnt_mm.report.data_page',
     'test': 'ptnt_mm.engine.test',
     'train': 'ptnt_mm.engine.train',
     'visualize': 'ptnt_mm.visualize.visualize',

@@ -267,20 +267,26 @@ ptnt visualize configs/retinanet_ptnt_s_1x.py work_dirs/.../epoch_12.pth photo.j
 
 _REPORT = Command(
     'report',
-    'write one page about one or more training runs',
+    'write one page about training runs, or about data',
     """Write one page about training runs: curves, scores, errors and the worst images.
+
+With --data, the page is about the data of a project or a config: its images as the network gets
+them, problems, copies in two splits, classes and sizes.
 
 Examples:
     ptnt report work_dirs/demo
     ptnt report work_dirs/demo work_dirs/demo_masks --out compared.html
+    ptnt report --data bccd
 """,
     words=(
         Argument('work_dirs', 'the work dir of a training run, or a project', Path,
-                 metavar='WORK_DIR', nargs='+'),
+                 metavar='WORK_DIR', nargs='*'),
+        Option('data', 'write the page about the data of this project or config instead',
+               metavar='CONFIG'),
     ),
     keywords=(
-        Option('out', 'the page; by default WORK_DIR/report.html, where an earlier page is '
-               'replaced', Path, metavar='FILE.html'),
+        Option('out', 'the page; by default WORK_DIR/report.html or PROJECT/data.html, where '
+               'an earlier page is replaced', Path, metavar='FILE.html'),
         Switch('overwrite', 'replace the file of `out` if it exists'),
     ),
 )

@@ -86,7 +86,7 @@ def check_strides(view: ConfigView, model: nn.Module) -> Iterator[Finding]:
     Generators of anchors and points and extractors of regions have separate strides, and a head
     with wrong ones trains without an error, for the wrong places in the image.
     """
-    strides = dict(_strides_of_parts(model))
+    strides = dict(strides_of_parts(model))
     if not strides:
         return
     try:
@@ -107,7 +107,7 @@ def check_strides(view: ConfigView, model: nn.Module) -> Iterator[Finding]:
             yield error(where, what, _ADVICE)
 
 
-def _strides_of_parts(model: nn.Module) -> Iterator[tuple[str, list[float]]]:
+def strides_of_parts(model: nn.Module) -> Iterator[tuple[str, list[float]]]:
     """The strides of the extractors of regions and the generators of anchors and points."""
     for name, module in model.named_modules():
         # HTC's semantic extractor takes the map of its semantic head.

@@ -44,18 +44,26 @@ def _config_and_checkpoint_of(args: Namespace) -> tuple['Config', str]:
 def new(args: Namespace) -> int:
     """Create a project; return 1 if its check finds errors."""
     with importing():
-        from ptnt_mm.api import check, create_project, read_config
+        from ptnt_mm.api import check, create_project, read_config, report_data
+        from ptnt_mm.explain.causes import one_line
         from ptnt_mm.project.backbones import offered
 
     file = create_project(args.data, args.folder, **keywords('new', args), on_line=say)
     say(f'{file}: the config; a comment next to each setting gives its reason')
-    found = check(read_config(file))
+    config = read_config(file)
+    found = check(config)
     wrong = [finding for finding in found if finding.severity in (Severity.ERROR, Severity.WARNING)]
     say('\n'.join(('ptnt check:', *lines(wrong))), column=11)
     show(f'  {closing(found)}')
     errors = of_kind(found, Severity.ERROR)
     starts, following = after_new(offered(), args.folder, has_errors=bool(errors))
     say(starts)
+    try:
+        with waiting('Drawing the data'):
+            page = report_data(config)
+        say(f'{near(page)}: your data as the network will see it; look at it before you train')
+    except Exception as error:  # a project without this page is complete
+        say(spelled(f'There is no page about the data: {one_line(error)}'))
     show(following)
     return int(bool(errors))
 
@@ -117,10 +125,16 @@ def test(args: Namespace) -> None:
 
 
 def report(args: Namespace) -> None:
-    """Write a page about runs."""
+    """Write a page about runs, or about the data of a config."""
+    if bool(args.work_dirs) == bool(args.data):
+        raise UserError('expected the work dirs of runs, or --data with a project or a config')
     with importing():
-        from ptnt_mm.api import report
+        from ptnt_mm.api import read_config, report, report_data
 
+    if args.data:
+        page = report_data(read_config(args.data), **keywords('report', args))
+        print(f'Done. Page: {near(page)}')
+        return
     print(f'Done. Page: {report(args.work_dirs, **keywords("report", args))}')
 
 

@@ -51,7 +51,10 @@ def class_map(labels: np.ndarray, palette: Sequence[Sequence[int]]) -> str:
     """Colour class indices (H, W) with a palette, RGB, as a data URL; others are transparent."""
     known = np.where(labels < len(palette), labels, IGNORED).astype(np.uint8)
     image = Image.fromarray(known)
-    image.putpalette([channel for colour in palette for channel in colour])
+    # All 256 entries: Pillow stores pixels in as few bits as a shorter palette needs, in which the
+    # value of ignored pixels would be that of a class.
+    channels = [channel for colour in palette for channel in colour]
+    image.putpalette(channels + [0] * (3 * (IGNORED + 1) - len(channels)))
     # Nearest, because there is no class between two others.
     image.thumbnail((_SIDE, _SIDE), Image.Resampling.NEAREST)
     return data_url(image, 'PNG', optimize=True, transparency=IGNORED)

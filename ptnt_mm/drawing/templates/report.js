@@ -56,43 +56,6 @@ for (const menu of document.querySelectorAll('select[data-table]')) {
   choose();
 }
 
-// ---- A click on a heading sorts: numbers from the highest down, words from A to Z
-
-for (const heading of document.querySelectorAll('.sortable th:has(button)')) {
-  heading.addEventListener('click', () => {
-    const body = heading.closest('table').tBodies[0];
-    const cell = (row) => row.cells[heading.cellIndex];
-    const numeric = 'value' in cell(body.rows[0]).dataset;
-    const before = heading.getAttribute('aria-sort');
-    const ascending = before ? before === 'descending' : !numeric;
-    for (const other of heading.parentNode.cells) other.removeAttribute('aria-sort');
-    heading.setAttribute('aria-sort', ascending ? 'ascending' : 'descending');
-    const rows = [...body.rows].sort((a, b) => (numeric ? cell(a).dataset.value - cell(b).dataset.value
-      : cell(a).textContent.localeCompare(cell(b).textContent)));
-    body.append(...(ascending ? rows : rows.reverse()));
-  });
-}
-
-// ---- A click on a picture enlarges it
-
-const dialog = document.querySelector('dialog');
-
-document.addEventListener('click', ({ target }) => {
-  const panel = target.closest('.card .panel');
-  if (!panel) return;
-  const card = panel.closest('.card');
-  const shown = [...new Set([card.querySelector('.truth'), panel])];
-  dialog.querySelector('p').textContent = card.querySelector('b').textContent;
-  dialog.querySelector('.legend').innerHTML = card.closest('.gallery').querySelector('.legend').innerHTML;
-  dialog.querySelector('div').replaceChildren(...shown.map((one) => {
-    const figure = document.createElement('figure');
-    figure.append(...[...one.children].map((child) => child.cloneNode(true)));
-    return figure;
-  }));
-  dialog.showModal();
-  watchLabels(dialog);
-});
-
 // ---- Galleries: for a card and the selected filters, a note and the keys to sort by; null to hide it
 
 function detections(card, wanted) {
