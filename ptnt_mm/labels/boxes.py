@@ -186,7 +186,8 @@ def _is_of_several_classes(objects: Sequence[Listed]) -> np.ndarray:
     seen: dict[Hashable, set[Hashable]] = {}
     found = []
     for listed in objects:
-        classes = seen.setdefault(listed.place, set())
+        # A region that is ignored for every class is listed with each of them.
+        classes = set() if listed.is_ignored else seen.setdefault(listed.place, set())
         found.append(bool(classes) and listed.label not in classes)
         classes.add(listed.label)
     return np.array(found, bool)

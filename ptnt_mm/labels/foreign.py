@@ -13,7 +13,10 @@ _HEAD = 2**16  # bytes of a file that are searched
 _TRIED = 30  # files of a suffix that are opened: a folder has thousands of text files
 _IMAGE = rf'[^\s"\'<>,;:/\\|=]+(?:{"|".join(map(re.escape, FORMATS))})'
 _NUMBER = r'"?\s*-?\d+(?:\.\d+)?\s*"?'
-_BY_HAND = 'or convert it to one of the formats above with a few lines of Python'
+_BY_HAND = (
+    'write a CSV file with the first line filename,xmin,ymin,xmax,ymax,class and a row for each '
+    'box, in pixels: it is read'
+)
 _ROBOFLOW = 'upload the images and these files to roboflow.com and export COCO'
 
 
@@ -43,16 +46,17 @@ _DATUM = 'datum convert -i FOLDER -if {} -f coco_instances -o OUT (pip install d
 
 KNOWN = (
     Foreign(
-        'VIA (VGG Image Annotator) JSON',
+        'VIA 3 (VGG Image Annotator) JSON',
         ('.json',),
-        (r'"shape_attributes"|"_via_img_metadata"|__VIA_|"vid"\s*:[^}]*"xy"\s*:',),
-        f'export it from VIA as COCO (Annotation > Export Annotations), or {_ROBOFLOW}',
+        (r'__VIA_|"vid"\s*:[^}]*"xy"\s*:',),
+        'export COCO from VIA 3; projects of VIA 2 are read',
     ),
     Foreign(
         'VIA (VGG Image Annotator) CSV',
         _TABLES,
         (r'region_shape_attributes|(?i:CSV_HEADER\s*=\s*metadata_id)',),
-        'open the project in VIA and export COCO (Annotation > Export Annotations)',
+        'open the project in VIA 2 and export JSON (Annotation > Export Annotations (as json)), '
+        'which is read',
     ),
     Foreign(
         'Open Images CSV boxes',
@@ -63,20 +67,13 @@ KNOWN = (
         True,
     ),
     Foreign(
-        'AutoML CSV boxes',
-        _TABLES,
-        (r'(?m)^(TRAIN|TRAINING|VALIDATION|VALIDATE|TEST|UNASSIGNED),[^,\n]+,[^,\n]*,[\d.]+,',),
-        f'{_ROBOFLOW}, {_BY_HAND}',
-        True,
-    ),
-    Foreign(
         'CSV boxes',
         _TABLES,
         (
             rf'(?im)\A[^\n]*\b(x_?min|x_?1|xtl|bbox\w*|x_?cent(er|re)|left)\b'
             rf'|^[^\n]*{_IMAGE}"?[,;\t](?:[^\n]*[,;\t])?(?:{_NUMBER}[,;\t]){{3}}{_NUMBER}',
         ),
-        f'{_ROBOFLOW}, {_BY_HAND}',
+        f'{_BY_HAND}. Or {_ROBOFLOW}',
         True,
     ),
     Foreign(
@@ -116,7 +113,8 @@ KNOWN = (
         'Label Studio JSON',
         ('.json',),
         (r'"result"', r'"from_name"|"rectanglelabels"|"polygonlabels"|"brushlabels"'),
-        'export COCO or YOLO from Label Studio',
+        'export COCO or YOLO from Label Studio, or label-studio-converter export -i FILE.json -c '
+        'CONFIG.xml -o OUT -f COCO (pip install label-studio-sdk)',
     ),
     Foreign(
         'VoTT JSON', ('.json', '.vott'), (r'"asset"|"assets"', r'"regions"|"visitedFrames"'),
@@ -139,14 +137,6 @@ KNOWN = (
         _DATUM.format('label_me'),
     ),
     Foreign(
-        'KITTI text',
-        ('.txt',),
-        (r'(?m)^[A-Za-z]\S*(?:[ \t]+-?\d[\d.eE+-]*){14,15}\s*$',),
-        'labelformat convert --task object-detection --input-format kitti --input-folder LABELS '
-        '--category-names a,b --images-rel-path ../IMAGES --output-format coco --output-file '
-        'OUT.json (pip install labelformat)',
-    ),
-    Foreign(
         'DOTA text (rotated boxes)',
         ('.txt',),
         (r'(?m)^\s*(?:-?\d+(?:\.\d+)?\s+){8}[A-Za-z]\S*(?:\s+\d)?\s*$',),
@@ -162,13 +152,13 @@ KNOWN = (
         'MOT or VisDrone text',
         ('.txt',),
         (r'\A(?:\s*-?\d+(?:\.\d+)?\s*,){5,9}\s*(?:-?\d+(?:\.\d+)?)?\s*(?:\n|\Z)',),
-        f'for MOT, {_DATUM.format("mot_seq")}; for others convert it to one of the formats above',
+        f'for MOT, {_DATUM.format("mot_seq")}; for VisDrone, {_BY_HAND}',
     ),
     Foreign(
         'lists of images with boxes',
         ('.txt',),
         (rf'(?im)^[^\n]*{_IMAGE}"?[,; \t](?:[^\n]*[,; \t])?(?:{_NUMBER}[,; \t]){{3}}{_NUMBER}',),
-        'convert it to one of the formats above with a few lines of Python',
+        _BY_HAND,
         True,
     ),
     Foreign(
@@ -188,7 +178,7 @@ _UNKNOWN = Foreign(
     'unknown labels that name images',
     ('.json', '.jsonl', '.ndjson', '.xml', '.txt', '.csv', '.tsv', '.manifest', '.yaml'),
     (),
-    'convert them to one of the formats above',
+    f'for boxes, {_BY_HAND}',
     has_objects=False,
 )
 

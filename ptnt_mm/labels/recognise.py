@@ -9,12 +9,15 @@ from ptnt_mm.data.image_files import decoded
 from ptnt_mm.labels.copies import look
 from ptnt_mm.labels.foreign import Seen, foreign_labels
 from ptnt_mm.labels.formats import (
+    box_tables,
     class_folders,
     class_masks,
     coco,
     cvat,
+    kitti,
     labelme,
     object_masks,
+    via,
     voc,
     yolo,
 )
@@ -32,6 +35,9 @@ FORMATS = (
     yolo.FORMAT,
     cvat.FORMAT,
     labelme.FORMAT,
+    via.FORMAT,
+    kitti.FORMAT,
+    box_tables.FORMAT,
     object_masks.FILES,
     object_masks.NUMBERS,
     class_masks.FORMAT,

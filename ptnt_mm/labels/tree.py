@@ -16,7 +16,7 @@ from ptnt_mm.utils.text import first_few, printable
 
 _SPLITS = {
     'train': ('train', 'training', 'trainset', 'trn'),
-    'val': ('val', 'valid', 'validation', 'valset', 'dev', 'eval'),
+    'val': ('val', 'valid', 'validate', 'validation', 'valset', 'dev', 'eval'),
     'test': ('test', 'testing', 'testset', 'tst'),
 }
 _USUAL = ('images', 'jpegimages')

@@ -86,10 +86,10 @@ def split_off(labels: Labels, share: float | None = None) -> dict[str, list[Labe
 
 
 def classes_of(image: LabelledImage) -> Counter[str]:
-    """The objects of each class in an image, or the class of the image."""
+    """The objects of each class in an image that count, or the class of the image."""
     if image.label is not None:
         return Counter([image.label])
-    return Counter(item.label for item in image.objects)
+    return Counter(item.label for item in image.objects if not item.ignored)
 
 
 @dataclass(frozen=True)

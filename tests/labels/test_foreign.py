@@ -19,29 +19,14 @@ def draw(file: Path) -> Path:
     return file
 
 
-_RECT = {'name': 'rect', 'x': 1, 'y': 2, 'width': 8, 'height': 9}
-_VIA_1 = {
-    'a.jpg99': {
-        'fileref': '', 'size': 99, 'filename': 'a.jpg', 'file_attributes': {},
-        'regions': {'0': {'shape_attributes': _RECT, 'region_attributes': {'class': 'cat'}}},
-    }
-}  # fmt: skip
-_VIA_2 = {
-    '_via_settings': {'ui': {}, 'core': {}, 'project': {'name': 'cats'}},
-    '_via_img_metadata': {'a.jpg99': {'filename': 'a.jpg', 'size': 99, 'regions': []}},
-    '_via_attributes': {'region': {}, 'file': {}},
-}
 _VIA_3 = {
     'project': {'pid': '__VIA_PROJECT_ID__', 'rev': '__VIA_PROJECT_REV_ID__'},
     'attribute': {'1': {'aname': 'class', 'type': 4}},
     'file': {'1': {'fid': '1', 'fname': 'a.jpg', 'type': 2, 'loc': 1, 'src': 'a.jpg'}},
     'metadata': {'1_x': {'vid': '1', 'flg': 0, 'z': [], 'xy': [2, 1, 2, 8, 9], 'av': {'1': 'cat'}}},
 }
-_BOX = '0.00 0 -1.57 5.41 6.40 9.75 9.25 2.85 2.63 12.34 0.47 1.49 69.44 -1.56'
 
 FOREIGN = {
-    'VIA 1': ('via.json', _VIA_1, 'VIA .* JSON'),
-    'VIA 2 project': ('project.json', _VIA_2, 'VIA .* JSON'),
     'VIA 3': ('via3.json', _VIA_3, 'VIA .* JSON'),
     'VIA 2 CSV': (
         'via.csv',
@@ -49,27 +34,17 @@ FOREIGN = {
         'region_attributes\na.jpg,99,"{}",1,0,"{""name"":""rect"",""x"":1}","{}"\n',
         'VIA .* CSV',
     ),
-    'TensorFlow CSV': (
-        'labels.csv',
-        'filename,width,height,class,xmin,ymin,xmax,ymax\na.jpg,32,24,cat,1,2,9,11\n',
-        'CSV boxes',
-    ),
-    'RetinaNet CSV': ('train.csv', 'images/a.jpg,1,2,9,11,cat\nimages/b.jpg,,,,,\n', 'CSV boxes'),
     'boxes in one cell': (
         'train.csv',
         'image_id,width,height,bbox,source\na,32,24,"[1.0, 2.0, 8.0, 9.0]",x\n',
         'CSV boxes',
     ),
-    'semicolons': ('gt.csv', 'Filename;Roi.X1;Roi.Y1;Roi.X2;Roi.Y2;ClassId\na.jpg;1;2;9;11;0\n',
-                   'CSV boxes'),
-    'AutoML': ('all.csv', 'TRAIN,gs://bucket/a.jpg,cat,0.1,0.1,,,0.5,0.5,,\n', 'AutoML'),
     'Open Images': (
         'boxes.csv',
         'ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax\na,x,/m/0,1,0.1,0.2,0.1,0.2\n',
         'Open Images',
     ),
     'classes of images': ('train.csv', 'file,label\na.jpg,cat\nb.jpg,dog\n', 'classes of images'),
-    'KITTI': ('label_2/a.txt', f'Car {_BOX}\nDontCare {_BOX}\n', 'KITTI'),
     'DOTA': ('labelTxt/a.txt', 'imagesource:X\ngsd:0.1\n1 2 9 2 9 8 1 8 plane 0\n', 'DOTA'),
     'WIDER FACE': ('gt.txt', '0--Parade/a.jpg\n1\n1 2 8 9 0 0 0 0 0 0 \n', 'WIDER'),
     'VisDrone': ('annotations/a.txt', '1,2,8,9,1,4,0,0\n3,4,8,9,0,4,0,0\n', 'VisDrone'),
@@ -136,7 +111,7 @@ def test_folders_are_no_classes_beside_labels_of_objects(tmp_path: Path):
     for folder in ('monday', 'tuesday'):
         for name in ('a.jpg', 'b.jpg'):
             draw(tmp_path / folder / name)
-        (tmp_path / folder / 'via_region_data.json').write_text(json.dumps(_VIA_1))
+        (tmp_path / folder / 'via3.json').write_text(json.dumps(_VIA_3))
     with pytest.raises(UserError, match='(?s)VIA.*--format folders'):
         recognise(Tree(tmp_path))
     assert recognise(Tree(tmp_path), 'folders').format.name == 'folders'
@@ -146,7 +121,7 @@ def test_a_table_beside_class_folders_is_named_and_not_refused(tmp_path: Path):
     """Stanford Cars and others have boxes in a table, and a folder for each class."""
     for folder in ('cat', 'dog'):
         draw(tmp_path / folder / f'{folder}.jpg')
-    (tmp_path / 'boxes.csv').write_text('cat/cat.jpg,1,2,9,11,cat\ndog/dog.jpg,1,2,9,11,dog\n')
+    (tmp_path / 'boxes.csv').write_text('image,bbox\ncat/cat.jpg,1 2 9 11\ndog/dog.jpg,1 2 9 11\n')
     found = recognise(Tree(tmp_path))
     assert found.format.name == 'folders'
     assert [line for line in found.others if 'CSV boxes (boxes.csv)' in line]

@@ -225,6 +225,77 @@ _LABELME: dict[str, Spoil] = {
     'another size': partial(edit, '*.json', put('imageWidth', 300)),
 }
 
+_KERAS: dict[str, Spoil] = {
+    'too few columns': partial(rewrite, '*.csv', ',cell', ''),
+    'too many columns': partial(rewrite, '*.csv', 'cell', 'cell,1'),
+    'a word for a number': partial(rewrite, '*.csv', 'png,4,', 'png,left,'),
+    'a number missing': partial(rewrite, '*.csv', 'png,4,', 'png,,'),
+    'no class': partial(rewrite, '*.csv', 'cell', ''),
+    'only a class': partial(rewrite, '*.csv', '4,6,40,50,cell', ',,,,cell'),
+    'swapped corners': partial(rewrite, '*.csv', '4,6,40,50', '40,50,4,6'),
+    'outside': partial(rewrite, '*.csv', '4,6,40,50', '900,900,950,950'),
+    'beyond': partial(rewrite, '*.csv', '4,6,40,50', '4,6,40,500'),
+    'listed twice': partial(rewrite, '*.csv', '60,20,76,40,dot', '4,6,40,50,cell'),
+    'no image named': partial(rewrite, '*.csv', 'images/im0.png', ''),
+    'path leads out': partial(rewrite, '*.csv', 'images/im0.png', _ESCAPE),
+    'image missing': partial(remove, 'im0.png'),
+    'image truncated': partial(cut, 'im0.png'),
+}
+
+_TENSORFLOW: dict[str, Spoil] = {
+    'another size': partial(rewrite, 'train*.csv', 'png,96', 'png,300'),
+    'size is a word': partial(rewrite, 'train*.csv', 'png,96', 'png,wide'),
+    'in two splits': lambda root: rewrite('val*.csv', 'im4', 'im0', root),
+}
+
+_AUTOML: dict[str, Spoil] = {
+    'in pixels': partial(rewrite, '*.csv', r'cell,[^,]*', 'cell,500'),
+    'an unknown set': partial(rewrite, '*.csv', 'TRAIN', 'EXTRA'),
+}
+
+_IM0 = '_via_img_metadata', 'im0.png1000'
+_REGION = *_IM0, 'regions', 0
+_VIA: dict[str, Spoil] = {
+    'cut': partial(cut, '*.json'),
+    'list': partial(replace, '*.json', b'["regions", "file_attributes"]'),
+    'image is a word': partial(edit, '*.json', put(*_IM0, 'im0.png')),
+    'no name': partial(edit, '*.json', drop(*_IM0, 'filename')),
+    'path leads out': partial(edit, '*.json', put(*_IM0, 'filename', _ESCAPE)),
+    'region is a word': partial(edit, '*.json', put(*_REGION, 'cell')),
+    'no shape': partial(edit, '*.json', drop(*_REGION, 'shape_attributes')),
+    'a point': partial(edit, '*.json', put(*_REGION, 'shape_attributes', 'name', 'point')),
+    'coordinates missing': partial(
+        edit, '*.json', drop(*_REGION, 'shape_attributes', 'all_points_y')
+    ),
+    'more x than y': partial(
+        edit, '*.json', put(*_REGION, 'shape_attributes', 'all_points_x', [1] * 9)
+    ),
+    'points of words': partial(
+        edit, '*.json', put(*_REGION, 'shape_attributes', 'all_points_x', ['a', 'b', 'c', 'd'])
+    ),
+    'no class': partial(edit, '*.json', drop(*_REGION, 'region_attributes', 'kind')),
+    'empty class': partial(edit, '*.json', put(*_REGION, 'region_attributes', 'kind', ' ')),
+    'two check boxes': partial(
+        edit, '*.json', put(*_REGION, 'region_attributes', 'kind', dict(cell=True, dot=True))
+    ),
+    'options are a list': partial(
+        edit, '*.json', put('_via_attributes', 'region', 'kind', 'options', ['cell'])
+    ),
+    'attributes are a list': partial(edit, '*.json', put('_via_attributes', [])),
+    'image missing': partial(remove, 'im0.png'),
+}
+
+_KITTI: dict[str, Spoil] = {
+    'too few values': partial(replace, 'im0.txt', b'cell 0 0 -10 4 6 40 50'),
+    'a word for a number': partial(rewrite, 'im0.txt', ' 4 ', ' left '),
+    'swapped corners': partial(rewrite, 'im0.txt', ' 4 6 40 50', ' 40 50 4 6'),
+    'outside': partial(rewrite, 'im0.txt', ' 4 6 40 50', ' 900 900 950 950'),
+    'empty': partial(replace, 'im0.txt', b''),
+    'binary': partial(replace, 'im0.txt', b'\xff\xfe\x00\x81'),
+    'label missing': partial(remove, 'im0.txt'),
+    'image missing': partial(remove, 'image_2/im0.png'),
+}
+
 _MASKS: dict[str, Spoil] = {
     'mask missing': partial(remove, 'masks/im0.png'),
     'mask cut': partial(cut, 'masks/im0.png'),
@@ -260,6 +331,11 @@ PLANTED = [
     *((made.yolo, name, spoil) for name, spoil in _YOLO.items()),
     *((made.cvat_shapes, name, spoil) for name, spoil in _CVAT.items()),
     *((made.labelme, name, spoil) for name, spoil in _LABELME.items()),
+    *((made.csv_keras, name, spoil) for name, spoil in _KERAS.items()),
+    *((made.csv_tensorflow, name, spoil) for name, spoil in _TENSORFLOW.items()),
+    *((made.csv_automl, name, spoil) for name, spoil in _AUTOML.items()),
+    *((made.via, name, spoil) for name, spoil in _VIA.items()),
+    *((made.kitti, name, spoil) for name, spoil in _KITTI.items()),
     *((made.class_masks, name, spoil) for name, spoil in _MASKS.items()),
     *((made.numbered_masks, name, spoil) for name, spoil in _NUMBERED_MASKS.items()),
     *((made.object_masks, name, spoil) for name, spoil in _OBJECT_MASKS.items()),
@@ -274,6 +350,9 @@ HARMLESS = {
     ('yolo', 'with a mark of its encoding'), ('yolo', 'empty'), ('yolo', 'label missing'),
     ('yolo', 'wrong count of names'), ('yolo', 'cut yaml'), ('yolo', 'absolute path'),
     ('yolo', 'yaml bomb'), ('yolo', 'unsafe yaml'),
+    ('csv_tensorflow', 'size is a word'), ('csv_automl', 'an unknown set'),
+    ('via', 'options are a list'), ('via', 'attributes are a list'),
+    ('kitti', 'empty'),
     ('class_folders', 'empty class'),
 }  # fmt: skip
 """Harmless faults: all labels can still be read."""

@@ -1,14 +1,16 @@
 """Small data sets in every format: written by labelformat, or laid out as other tools' docs say."""
 
 import base64
+import csv
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 from labelformat.formats.coco import COCOObjectDetectionOutput
 from labelformat.formats.cvat import CVATObjectDetectionOutput
+from labelformat.formats.kitti import KittiObjectDetectionOutput
 from labelformat.formats.labelformat import LabelformatObjectDetectionInput
 from labelformat.formats.pascalvoc import PascalVOCObjectDetectionOutput
 from labelformat.formats.yolov8 import YOLOv8ObjectDetectionOutput
@@ -285,6 +287,107 @@ def label_studio(root: Path) -> Path:
     return root
 
 
+def write_rows(file: Path, rows: Iterable[Sequence], delimiter: str = ',') -> Path:
+    with file.open('w', newline='') as stream:
+        csv.writer(stream, delimiter=delimiter).writerows(rows)
+    return file
+
+
+def csv_tensorflow(root: Path) -> Path:
+    """The header of TensorFlow's scripts, in files called after their split."""
+    draw_all(root / 'images')
+    header = ['filename', 'width', 'height', 'class', 'xmin', 'ymin', 'xmax', 'ymax']
+    for split, numbers in (('train', range(4)), ('val', range(4, COUNT))):
+        rows = [(f'im{i}.png', *SIZE, name, *box) for i in numbers for name, box in boxes_of(i)]
+        write_rows(root / f'{split}_labels.csv', [header, *rows])
+    return root
+
+
+def csv_keras(root: Path) -> Path:
+    """keras-retinanet: no header; an image without objects is not in the other tests' count."""
+    draw_all(root / 'images')
+    rows = [(f'images/im{i}.png', *box, name) for i in range(COUNT) for name, box in boxes_of(i)]
+    write_rows(root / 'annotations.csv', rows)
+    return root
+
+
+def csv_spreadsheet(root: Path) -> Path:
+    """A table in any order, as a European spreadsheet saves it: semicolons, a mark, CRLF."""
+    draw_all(root / 'images')
+    rows = [(box[3], name, *box[:3], f'im{i}') for i in range(COUNT) for name, box in boxes_of(i)]
+    file = write_rows(
+        root / 'table.csv', [('Y max', 'Label', 'X_min', 'Y_min', 'X_max', 'Image ID'), *rows], ';'
+    )
+    file.write_bytes(b'\xef\xbb\xbf' + file.read_bytes())
+    return root
+
+
+def csv_automl(root: Path) -> Path:
+    """Google AutoML: the set, an address, shares of the image; two corners, or all four."""
+    draw_all(root / 'images')
+    rows = []
+    for i in range(COUNT):
+        for name, corners in boxes_of(i):
+            left, top, right, bottom = (value / SIZE[k % 2] for k, value in enumerate(corners))
+            others = (right, top), (left, bottom)
+            (x2, y2), (x4, y4) = others if i else (('', ''), ('', ''))
+            where = ('TRAIN' if i < 4 else 'VALIDATE', f'gs://bucket/set/im{i}.png', name)
+            rows.append((*where, left, top, x2, y2, right, bottom, x4, y4))
+    write_rows(root / 'export.csv', rows)
+    return root
+
+
+def via_image(i: int) -> dict:
+    """An image of VIA 2: a polygon and a rectangle, with two attributes."""
+    (_, (left, top, right, bottom)), (_, dot) = boxes_of(i)
+    polygon = dict(
+        name='polygon',
+        all_points_x=[left, right, right, left],
+        all_points_y=[top, top, bottom, bottom],
+    )
+    rectangle = dict(name='rect', x=dot[0], y=dot[1], width=dot[2] - dot[0], height=20)
+    shapes = dict(cell=polygon, dot=rectangle)
+    regions = [
+        dict(shape_attributes=shape, region_attributes=dict(kind=name, remark='checked'))
+        for name, shape in shapes.items()
+    ]
+    return dict(filename=f'im{i}.png', size=1000 + i, regions=regions, file_attributes={})
+
+
+def via(root: Path) -> Path:
+    """VIA 2: a saved project, whose attribute is a list of options."""
+    draw_all(root / 'images')
+    kinds = dict(type='radio', description='', options=dict(dot='', cell='a cell'))
+    content = dict(
+        _via_settings=dict(core=dict(default_filepath='C:\\pictures\\')),
+        _via_img_metadata={f'im{i}.png{1000 + i}': via_image(i) for i in range(COUNT)},
+        _via_attributes=dict(region=dict(kind=kinds, remark=dict(type='text')), file={}),
+    )
+    (root / 'via_project.json').write_text(json.dumps(content))
+    return root
+
+
+def via_exported(root: Path) -> Path:
+    """VIA 1: exported annotations, regions by number, one attribute."""
+    draw_all(root)
+    content = {}
+    for i in range(COUNT):
+        image = via_image(i)
+        for region in image['regions']:
+            del region['region_attributes']['remark']
+        content[f'im{i}.png'] = image | dict(regions=dict(enumerate(image['regions'])))
+    (root / 'via_region_data.json').write_text(json.dumps(content))
+    return root
+
+
+def kitti(root: Path) -> Path:
+    """labelformat's KITTI, with the pictures of the right camera, which have the same names."""
+    draw_all(root / 'image_2')
+    draw_all(root / 'image_3')
+    KittiObjectDetectionOutput(root / 'label_2').save(as_labelformat())
+    return root
+
+
 def object_masks(root: Path) -> Path:
     """As in the Data Science Bowl: <id>/images/<id>.png and <id>/masks/*.png."""
     for i in range(COUNT):
@@ -349,6 +452,7 @@ def class_folders(root: Path) -> Path:
 BOXES: tuple[Callable[[Path], Path], ...] = (
     *(coco, voc, voc_beside, yolo, yolo_roboflow, yolo_lists, darknet, yolo_polygons, cvat),
     *(cvat_shapes, labelme, roboflow_coco, label_studio, object_masks, numbered_masks),
+    *(csv_tensorflow, csv_keras, csv_spreadsheet, csv_automl, via, via_exported, kitti),
 )
 """The data sets with the objects of :func:`boxes_of`."""
 

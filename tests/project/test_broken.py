@@ -19,6 +19,8 @@ NOTHING_REMAINS = {
     ('label_studio', 'list'),
     ('label_studio', 'images is a dict'),
     ('cvat_shapes', 'cut'),
+    ('via', 'cut'),
+    ('via', 'list'),
 }
 """Data sets with all labels in one file."""
 
