@@ -96,8 +96,8 @@ ptnt train bccd
         Argument('folder', 'the project to create: a config and labels', Path),
     ),
     keywords=(
-        Option('format', 'coco, voc, yolo, cvat, labelme, object-masks, class-masks, '
-               'numbered-masks or folders; recognised by default'),
+        Option('format', 'coco, voc, yolo, cvat, labelme, via, kitti, csv, object-masks, '
+               'class-masks, numbered-masks or folders; recognised by default'),
         Option('task', 'detection, instance, semantic or classification; by default the one that '
                'uses most of the labels'),
         Option('detector', 'gfl, atss, tood, rtmdet, retinanet or cascade for boxes; mask_rcnn, '
@@ -114,6 +114,8 @@ ptnt train bccd
         Option('epochs', 'number of passes through the images; chosen by default', int),
         Option('val_share', 'the share of the images to validate with, 0.2 by default, if the '
                'data has no validation split', float, metavar='SHARE'),
+        Option('like', 'an earlier project, whose images keep their splits; others are split by '
+               'the same rule', Path, metavar='PROJECT'),
     ),
     function='create_project',
 )
@@ -131,8 +133,8 @@ ptnt train retinanet_ptnt_s_1x --pretrained ptnt_s_82.0.pth.tar
         _LAUNCHER,
         Option('pretrained', 'weights of the backbone: a file, an address, or a name from ptnt '
                "weights, such as tnt_s; freezes the stem's BatchNorm", metavar='WEIGHTS'),
-        Option('load_from', 'start from the weights of a whole model; heads may differ',
-               metavar='PATH'),
+        Option('load_from', 'start from the weights of a whole model, which may be that of another '
+               'project; heads may differ', metavar='PATH'),
         Option('resume', 'continue from a checkpoint, by default the newest in the work dir',
                metavar='PATH', alone='auto'),
         Switch('overwrite', 'delete the output of an earlier run in the work dir',
@@ -184,7 +186,9 @@ ptnt infer photos model.onnx
         Option('score_thr', 'lowest score of predictions in pictures and JSON: by default 0.3 for '
                'detectors, 0 for classifiers; segmenters have no scores and refuse it', float,
                metavar='S'),
-        Switch('draw', 'write only the JSON file', default=True, flags=('--no-draw',)),
+        Switch('draw', 'write no pictures', default=True, flags=('--no-draw',)),
+        Option('labels', 'also write what a detector finds as label files, to correct them in '
+               'CVAT, Label Studio or LabelMe', choices=('coco', 'yolo', 'voc', 'labelme')),
         Switch('show', 'show a video or a webcam in a window; q ends it'),
         _DEVICE,
     ),

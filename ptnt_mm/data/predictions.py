@@ -1,4 +1,4 @@
-"""The results of ``ptnt infer`` in a folder: a JSON file, and drawn pictures."""
+"""The results of ``ptnt infer`` in a folder: a JSON file, drawn pictures, and label files."""
 
 import json
 from pathlib import Path
@@ -8,6 +8,7 @@ FORMAT = 'ptnt_mm predictions 1'
 
 FILE = 'predictions.json'
 DRAWN = 'drawn'
+LABELS = 'labels'
 
 
 def is_predictions(file: Path) -> bool:

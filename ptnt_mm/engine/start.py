@@ -10,7 +10,12 @@ from ptnt_mm.config.settings import flat_settings
 from ptnt_mm.config.start import check_start, freeze_batch_norm, use_pretrained
 from ptnt_mm.config.stored import stored_config
 from ptnt_mm.config.view import ConfigView
-from ptnt_mm.engine.run_checkpoints import read_latest_checkpoint, read_resumable
+from ptnt_mm.engine.run_checkpoints import (
+    best_checkpoint,
+    read_latest_checkpoint,
+    read_resumable,
+)
+from ptnt_mm.engine.work_dir import work_dir_of
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights.mmengine import without_config
 
@@ -64,7 +69,8 @@ def choose_start(
         work_dir: Where ``resume='auto'`` searches.
         pretrained: A backbone's weights. A resumed run no longer needs them, but its command may
             be repeated with them.
-        load_from: The weights of a whole model; None for those in the config.
+        load_from: The weights of a whole model: a file, an address, or the project or work dir of
+            a run for its best checkpoint. None for those in the config.
         resume: A checkpoint to continue from, or 'auto' for the newest in the work dir. If there is
             none yet, the run starts from the beginning.
         seed: Seed of every random choice; None for the config's, or that of the resumed run.
@@ -74,7 +80,7 @@ def choose_start(
     """
     config = copy.deepcopy(config)
     if load_from is not None:
-        config.load_from = str(load_from)
+        config.load_from = str(_best_of_run(load_from))
     if seed is not None:
         _set_seed(config, seed)
     checkpoint, stored = None, ConfigDict()
@@ -124,6 +130,16 @@ def _continue_from(config: Config, file: str, content: dict) -> ConfigDict:
             # The run was started from pretrained weights.
             freeze_batch_norm(backbone)
     return stored
+
+
+def _best_of_run(load_from: Path | str) -> Path | str:
+    """The best checkpoint in the folder of a run; what is no folder stays as it is."""
+    if not Path(load_from).is_dir():
+        return load_from
+    work_dir = work_dir_of(Path(load_from))
+    if (best := best_checkpoint(work_dir)) is None:
+        raise UserError(f'`load_from={load_from}`: {work_dir} contains no checkpoint')
+    return best
 
 
 def _set_seed(config: Config, seed: int) -> None:

@@ -21,6 +21,8 @@ _SCORE_THR = 0.3
 class _Detector(Predictor):
     """Conversion and drawing of predicted boxes and masks."""
 
+    finds_objects = True
+
     def __init__(self, model: Any, dataset_meta: dict, score_thr: float | None, loader: Any = None):
         score_thr = _SCORE_THR if score_thr is None else score_thr
         super().__init__(model, dataset_meta, score_thr, loader)

@@ -9,6 +9,7 @@ from mmengine.config import Config
 
 from ptnt_mm.data.image_files import Images
 from ptnt_mm.data.predictions import FORMAT
+from ptnt_mm.inference.label_files import LabelFiles
 from ptnt_mm.inference.load import load_exported, load_predictor
 from ptnt_mm.inference.predictor import Predictor
 from ptnt_mm.inference.source import (
@@ -45,6 +46,7 @@ def infer(
     overwrite: bool = False,
     score_thr: float | None = None,
     draw: bool = True,
+    labels: str | None = None,
     show: bool = False,
     device: str | None = None,
     config_name: str | None = None,
@@ -78,7 +80,12 @@ def infer(
     if out.resolve() == Path(source).resolve():
         raise UserError(f'`out={out}` is the folder of the images: choose another one')
     results = Results(out, overwrite)
+    label_files = LabelFiles(labels, out) if labels is not None else None
     images = find_source(source, results.drawn)
+    if label_files is not None:
+        if not isinstance(images, Images):
+            raise UserError(f'`labels={labels}` is for images; {source} is a video or a webcam')
+        label_files.require_different_names(images)
     if show and isinstance(images, Images):
         raise UserError('`show=True` is for a video or a webcam; drawn pictures are files')
     window = Window(images.name) if show else None
@@ -87,6 +94,8 @@ def infer(
             predictor = load_exported(Path(checkpoint), score_thr)
         else:
             predictor = load_predictor(config, checkpoint, device, score_thr)
+    if label_files is not None and not predictor.finds_objects:
+        raise UserError(f'`labels={labels}` is for detectors: this model finds no boxes')
     if predictor.classes is None:
         print(_NO_NAMES, file=sys.stderr)
     if isinstance(images, Images) and images.skipped:
@@ -110,6 +119,8 @@ def infer(
             classes=predictor.classes,
         )
         print(fitted(_closing(results, predictor), sys.stdout))
+    if label_files is not None:
+        print(label_files.write(results.found, predictor.classes, images.root))
     if results.failed:
         failed, found = len(results.failed), len(results.found)
         raise UserError(f'{failed} of {failed + found} images failed')

@@ -32,7 +32,10 @@ class Predictor(ABC):
         dataset_meta: The same names, and their colours.
         score_thr: The value in use; None for tasks without scores.
         highest_below: The highest score so far that was too low for a prediction; None without any.
+        finds_objects: Whether its predictions are boxes, with or without masks.
     """
+
+    finds_objects = False
 
     def __init__(
         self,

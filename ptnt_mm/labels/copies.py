@@ -5,6 +5,7 @@ and a small picture. Names and pictures may mislead, so a group that would be a 
 set is not believed.
 """
 
+import hashlib
 import math
 import re
 from collections import Counter, defaultdict
@@ -15,6 +16,7 @@ import numpy as np
 from PIL import Image
 
 from ptnt_mm.labels.tree import split_named
+from ptnt_mm.utils.many_files import on_threads
 
 Groups = list[list[int]]
 Looks = Mapping[Path, np.ndarray]
@@ -42,6 +44,12 @@ _CHANGED = re.compile(
 )
 _TILE = re.compile(r'(.+?)[_\-](\d+)[_\-](\d+)$')
 _NUMBERED = re.compile(r'(.*?)(\d+)$')
+
+
+def digests_of(paths: Sequence[Path], what: str) -> dict[Path, bytes]:
+    """A hash of the bytes of each image; ``what`` is shown while this takes its time."""
+    found = on_threads(lambda path: hashlib.sha256(path.read_bytes()).digest(), paths, what)
+    return dict(zip(paths, found, strict=True))
 
 
 def look(image: Image.Image) -> np.ndarray:

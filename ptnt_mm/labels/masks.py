@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 
+import cv2
 import numpy as np
 from pycocotools import mask as coco
 
@@ -21,6 +22,9 @@ FAR = 10
 """Limit for the distance of a polygon outside its image, in sides of the image."""
 
 _SIDES = 36  # of the polygon for an ellipse
+_FINER = 4  # times, so that an outline runs along the edges of pixels and not through their middles
+_TOLERANCE = 0.5, 0.75  # pixels between an outline and its mask, where this is small or large
+_LOSS = 0.04  # of a side that an outline may be away from a mask of a size between these
 _CORNERS = 3  # the fewest points of a polygon
 _ROUNDING = 3  # pixels that a mask's side may differ from its box's, however small both are
 
@@ -308,6 +312,30 @@ def with_rectangle(item: LabelledObject) -> LabelledObject:
     x, y, width, height = item.box
     right, bottom = x + width, y + height
     return replace(item, segmentation=[[x, y, right, y, right, bottom, x, bottom]])
+
+
+def outlines(mask: Mapping) -> list[list[float]]:
+    """The polygons around the parts of a mask of run lengths, the largest first, without holes.
+
+    Each is at most 0.75 pixels from the mask, so that it has few points to correct by hand.
+    """
+    pixels = coco.decode(mask)
+    left, top, width, height = coco.toBbox(mask).astype(int)
+    inside = pixels[top : top + height, left : left + width]
+    if not inside.size:
+        return []
+    finer = cv2.resize(inside, None, fx=_FINER, fy=_FINER, interpolation=cv2.INTER_NEAREST)
+    found, _ = cv2.findContours(finer, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
+    tolerance = float(np.clip(_LOSS * min(inside.shape), *_TOLERANCE))
+    simple = [
+        cv2.approxPolyDP(contour, tolerance * _FINER, closed=True)[:, 0]
+        for contour in sorted(found, key=cv2.contourArea, reverse=True)
+    ]
+    return [
+        ((points + 0.5) / _FINER + (left, top)).round(2).ravel().tolist()
+        for points in simple
+        if len(points) >= _CORNERS
+    ]
 
 
 class RunLengths(dict):

@@ -80,12 +80,21 @@ class Problem:
 
 @dataclass(frozen=True)
 class LabelledObject:
-    """An object in an image; ``ignored`` is a crowd, or too difficult to count."""
+    """An object in an image.
+
+    Attributes:
+        label: Its class.
+        box: Its box.
+        segmentation: Its mask, if it has one.
+        ignored: Whether it is a crowd, or too difficult to count.
+        score: That of a prediction, 0 to 1; None for what a person labelled.
+    """
 
     label: str
     box: Box
     segmentation: Segmentation | None = None
     ignored: bool = False
+    score: float | None = None
 
 
 @dataclass(frozen=True)

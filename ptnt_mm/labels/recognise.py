@@ -6,6 +6,7 @@ from pathlib import Path
 from PIL import Image
 
 from ptnt_mm.data.image_files import decoded
+from ptnt_mm.data.predictions import LABELS
 from ptnt_mm.labels.copies import look
 from ptnt_mm.labels.foreign import Seen, foreign_labels
 from ptnt_mm.labels.formats import (
@@ -148,6 +149,10 @@ def read_labels(tree: Tree, recognised: Recognised) -> Labels:
     if tree.results:
         files = first_few(str(tree.relative(file)) for file in tree.results)
         labels.notes.append(f'results of ptnt infer, which are not read: {files}')
+        folders = [file.with_name(LABELS) for file in tree.results]
+        if written := [folder for folder in folders if folder.is_dir()]:
+            named = first_few(str(tree.relative(folder)) for folder in written)
+            labels.notes.append(f'labels that ptnt infer wrote are read, so correct them: {named}')
     for names in _alike(labels.classes):
         labels.notes.append(f'classes that differ only in capitals: {", ".join(names)}')
     if not any(image.objects or image.label or image.mask for image in labels.images):

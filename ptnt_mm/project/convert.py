@@ -1,6 +1,5 @@
 """Write labels in the formats of the hosts: COCO's JSON, index masks, or lists with classes."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from ptnt_mm.labels.class_masks import IGNORED, read_values, save_mask, write_names
-from ptnt_mm.labels.masks import BACKGROUND, area, draw_mask, with_rectangle
+from ptnt_mm.labels.formats.coco import write_file
+from ptnt_mm.labels.masks import BACKGROUND, draw_mask, with_rectangle
 from ptnt_mm.labels.model import LabelledImage, Labels, counted_classes
 from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.errors import UserError
@@ -39,13 +39,13 @@ def convert(labels: Labels, splits: Splits, task: str, root: Path, folder: Path)
 
 def _boxes(labels: Labels, splits: Splits, root: Path, folder: Path) -> tuple[str, ...]:
     for split, images in splits.items():
-        _write_coco(folder / f'{split}.json', labels.classes, images, root, False)
+        write_file(folder / f'{split}.json', labels.classes, images, root, masks=False)
     return tuple(labels.classes)
 
 
 def _objects(labels: Labels, splits: Splits, root: Path, folder: Path) -> tuple[str, ...]:
     for split, images in _with_masks(labels, splits).items():
-        _write_coco(folder / f'{split}.json', labels.classes, images, root, True)
+        write_file(folder / f'{split}.json', labels.classes, images, root, masks=True)
     return tuple(labels.classes)
 
 
@@ -67,32 +67,6 @@ def _with_masks(labels: Labels, splits: Splits) -> Splits:
         ]
         for split, images in splits.items()
     }
-
-
-def _write_coco(
-    file: Path, classes: Sequence[str], images: Sequence[LabelledImage], root: Path, masks: bool
-) -> None:
-    numbers = {name: number for number, name in enumerate(classes, start=1)}
-    entries, annotations = [], []
-    for number, image in enumerate(images, start=1):
-        name = image.path.relative_to(root).as_posix()
-        width, height = image.size
-        entries.append(dict(id=number, file_name=name, width=width, height=height))
-        for item in image.objects:
-            annotation = dict(
-                id=len(annotations) + 1,
-                image_id=number,
-                category_id=numbers[item.label],
-                bbox=[round(value, 2) for value in item.box],
-                area=round(area(item, image.size), 2),
-                iscrowd=int(item.ignored),
-            )
-            if masks:
-                annotation['segmentation'] = item.segmentation
-            annotations.append(annotation)
-    categories = [dict(id=number, name=name) for name, number in numbers.items()]
-    content = dict(images=entries, annotations=annotations, categories=categories)
-    write_atomically(file, json.dumps(content, ensure_ascii=False))
 
 
 def _pixels(labels: Labels, splits: Splits, root: Path, folder: Path) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from ptnt_mm.options import documented
 from ptnt_mm.project.backbones import choose_backbone
 from ptnt_mm.project.convert import convert
 from ptnt_mm.project.detectors import find_detector, task_of
+from ptnt_mm.project.earlier import read_earlier
 from ptnt_mm.project.facts import (
     Facts,
     StepMemory,
@@ -59,6 +60,7 @@ def create_project(
     size: int | None = None,
     epochs: int | None = None,
     val_share: float | None = None,
+    like: Path | str | None = None,
     on_line: Callable[[str], None] = lambda line: None,
 ) -> Path:
     """Create a project, a folder with a config and labels, from a folder of labelled images.
@@ -86,21 +88,25 @@ def create_project(
         'size': size,
         'epochs': epochs,
         'val_share': val_share,
+        'like': like,
     }
     _check_numbers(options)
     if detector is not None and task is None:
         task = task_of(detector)
+    earlier = read_earlier(Path(like)) if like is not None else None
     tree = Tree(data)
     recognised = recognise(tree, format, task)
     on_line(f'{recognised.format.title}: {recognised.why}')
     for line in recognised.others:
         on_line(f'  also found, and not read: {line}')
     labels = read_labels(tree, recognised)
+    if earlier is not None and not labels.mask_indices:  # the values of masks have an order
+        labels.classes = earlier.ordered(labels.classes)
     value_range = examine_pixels(labels)
     task = _choose_task(recognised, labels, task)
     head = find_detector(detector, task)
     network = choose_backbone(backbone, weights and str(weights), HOST_OF[task])
-    splits = split_off(labels, val_share)
+    splits = split_off(labels, val_share, earlier)
     try:
         with folder_written_atomically(folder) as building:
             classes = convert(labels, splits, task, tree.root, building / LABELS)

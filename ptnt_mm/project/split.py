@@ -1,10 +1,9 @@
 """Split images into training, validation and test sets."""
 
-import hashlib
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ptnt_mm.labels.copies import (
@@ -14,13 +13,14 @@ from ptnt_mm.labels.copies import (
     alike,
     copies,
     crossing,
+    digests_of,
     in_blocks,
     sequences,
     stacked,
 )
 from ptnt_mm.labels.model import LabelledImage, Labels
+from ptnt_mm.project.earlier import EarlierProject
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.many_files import on_threads
 from ptnt_mm.utils.text import counted, first_few
 
 VAL_SHARE = 0.2
@@ -28,16 +28,20 @@ VAL_SHARE = 0.2
 _SHOWN = 6  # classes whose numbers are all listed
 
 
-def split_off(labels: Labels, share: float | None = None) -> dict[str, list[LabelledImage]]:
+def split_off(
+    labels: Labels, share: float | None = None, earlier: EarlierProject | None = None
+) -> dict[str, list[LabelledImage]]:
     """The images of each split: those of the data set, or a share by their content.
 
     The hash of an image's bytes decides, so the split is the same on every machine, and adding
-    images moves few others. Copies of an image, its tiles, and frames of a video stay together.
+    images moves few others. Copies of an image, its tiles, and frames of a video stay together,
+    also with images of the earlier project.
 
     Args:
         labels: The images. Notes are added.
         share: The share of the images to validate with, if the data set has no such split; 0.2 if
             None.
+        earlier: A project whose images keep their splits. Only the others are split.
 
     Returns:
         'train' and 'val', and 'test' if the data set has it.
@@ -45,9 +49,11 @@ def split_off(labels: Labels, share: float | None = None) -> dict[str, list[Labe
     Raises:
         UserError: if there are fewer than two images to train on and to validate with.
     """
-    counts = Counter(image.split for image in labels.images)
-    images = labels.images
-    if not counts['train'] and not counts[None]:
+    digests = digests_of([image.path for image in labels.images], 'Hashing images')
+    kept = {} if earlier is None else earlier.splits_of(list(digests), digests)
+    images = [image for image in labels.images if image.path not in kept]
+    counts = Counter(image.split for image in images)
+    if not kept and not counts['train'] and not counts[None]:
         # Nothing is left to train on: a single split is not a split.
         given = ', '.join(f'{count} {split}' for split, count in counts.items())
         labels.notes.append(f'there are no images to train on, only {given}: split again')
@@ -58,6 +64,11 @@ def split_off(labels: Labels, share: float | None = None) -> dict[str, list[Labe
     if counts['val'] and share is not None:
         labels.notes.append(f'the data set has a validation split: val_share {share:g} is not used')
     splits: dict[str, list[LabelledImage]] = {'train': [], 'val': [], 'test': []}
+    for image in labels.images:
+        if image.path in kept:
+            splits[kept[image.path]].append(image)
+    if earlier is not None:
+        labels.notes.append(_of_earlier(earlier, kept))
     pool = []
     for image in images:
         if image.split in ('val', 'test') or (image.split and counts['val']):
@@ -66,23 +77,36 @@ def split_off(labels: Labels, share: float | None = None) -> dict[str, list[Labe
             splits['train'].append(image)
         else:
             pool.append(image)
-    digests = _digests(images)
     if pool:
-        if len(pool) < 2:
+        if len(pool) < 2 and not kept:
             raise UserError(f'{pool[0].path} is the only image to train on: expected two or more')
-        drawn = _Pool(pool, [digests[image.path] for image in pool], labels.looks, share)
+        others = [image for images in splits.values() for image in images if image.path in kept]
+        both = [*pool, *others]
+        sides = {len(pool) + i: kept[image.path] for i, image in enumerate(others)}
+        drawn = _Pool(both, [digests[image.path] for image in both], labels.looks, share, sides)
         train, val, note = drawn.split()
         splits['train'] += train
         splits['val'] += val
         labels.notes.append(note)
     _note_copies(labels, splits, digests, drawn_from={image.path for image in pool})
     _note_classes(labels, splits, is_given=not pool)
-    _note_contradictions(labels, images, digests)
+    _note_contradictions(labels, labels.images, digests)
     return {
         split: [replace(image, split=split) for image in images]
         for split, images in splits.items()
         if images
     }
+
+
+def _of_earlier(earlier: EarlierProject, kept: Mapping[Path, str]) -> str:
+    """A note about the images of an earlier project."""
+    counts = Counter(kept.values())
+    numbers = '/'.join(
+        f'{counts[split]:,} {split}' for split in ('train', 'val', 'test') if counts[split]
+    )
+    gone = len(earlier.splits) - len(kept)
+    lost = f'; {gone:,} of its images are not here' if gone > 0 else ''
+    return f'{earlier.folder}: its images keep their splits, {numbers or "none of them"}{lost}'
 
 
 def classes_of(image: LabelledImage) -> Counter[str]:
@@ -101,18 +125,25 @@ class _Pool:
         digests: The hash of each.
         looks: Small pictures of images.
         share: The share to validate with, if it was asked for.
+        sides: The splits of those that have one already, by their places.
     """
 
     images: Sequence[LabelledImage]
     digests: Sequence[bytes]
     looks: Looks
     share: float | None
+    sides: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def new(self) -> list[int]:
+        """The places of the images to split."""
+        return [i for i in range(len(self.images)) if i not in self.sides]
 
     @property
     def target(self) -> int:
         """The number of images to validate with."""
-        number = round(len(self.images) * (self.share or VAL_SHARE))
-        return min(max(number, 1), len(self.images) - 1)
+        number = round(len(self.new) * (self.share or VAL_SHARE))
+        return min(max(number, 1), len(self.new) - 1)
 
     def split(self) -> tuple[list[LabelledImage], list[LabelledImage], str]:
         """The images to train on, those to validate with, and a note."""
@@ -144,21 +175,38 @@ class _Pool:
             notes.append('copies are on both sides, as a class has no others')
         if len(paths) > MOST_COMPARED:
             notes.append('the images are too many to compare their pictures')
+        new = self.new
+        which, why = ('new images', '') if self.sides else ('images', 'no validation split: ')
         first = (
-            f'no validation split: {len(val)} of {len(paths)} images ({len(val) / len(paths):.0%}) '
-            'split off by their content'
+            f'{why}{len(val)} of {len(new)} {which} ({len(val) / len(new):.0%}) split off by their '
+            'content'
         )
-        train = [image for i, image in enumerate(self.images) if i not in val]
+        train = [self.images[i] for i in new if i not in val]
         return train, [self.images[i] for i in sorted(val)], '; '.join([first, *notes])
 
     def _draw(self, groups: Groups) -> set[int]:
-        """Draw groups to validate with, in the order of their hashes."""
-        draw = _Draw(self, sorted(groups, key=lambda g: min(self.digests[i] for i in g)))
+        """Draw groups to validate with, in the order of their hashes.
+
+        Copies of images that have a split follow them: into training only if all of those are
+        there.
+        """
+        free = [group for group in groups if self.sides.keys().isdisjoint(group)]
+        tied = [group for group in groups if not self.sides.keys().isdisjoint(group)]
+        val = {
+            i
+            for group in tied
+            if any(self.sides.get(i, 'train') != 'train' for i in group)
+            for i in group
+            if i not in self.sides
+        }
+        if not free or self.target < 1:
+            return val
+        draw = _Draw(self, sorted(free, key=lambda g: min(self.digests[i] for i in g)))
         draw.cover()
         draw.fill(proportional=True)
         draw.fill(proportional=False)
         draw.approach()
-        return {i for group in draw.chosen for i in group}
+        return val | {i for group in draw.chosen for i in group}
 
     def _is_usable(self, val: set[int], groups: Groups) -> bool:
         """Whether the number is near what was asked for, and no group is most of the set."""
@@ -175,7 +223,7 @@ class _Pool:
     def _on_both_sides(self, val: set[int]) -> set[str]:
         sides = [set(), set()]
         for i, image in enumerate(self.images):
-            sides[i in val] |= classes_of(image).keys()
+            sides[i in val or self.sides.get(i) == 'val'] |= classes_of(image).keys()
         return sides[0] & sides[1]
 
 
@@ -190,7 +238,7 @@ class _Draw:
         self.chosen: Groups = []
         self._rest = groups
         self._target = pool.target
-        self._share = pool.target / len(pool.images)
+        self._share = pool.target / len(pool.new)
         # The number of images of each class, as rare objects are often in one image together.
         self._classes = {
             id(group): Counter(c for i in group for c in classes_of(pool.images[i]))
@@ -201,7 +249,7 @@ class _Draw:
         self._left = self._in_groups.copy()
         self._drawn: Counter[str] = Counter()
         self._size = 0
-        self._limit = max(self._target, math.ceil(len(pool.images) / 3))
+        self._limit = max(self._target, math.ceil(len(pool.new) / 3))
 
     def cover(self) -> None:
         """Draw a group with each class that is in two or more, the rarest first."""
@@ -271,15 +319,6 @@ def _total(counters: Iterable[Counter[str]]) -> Counter[str]:
     for counter in counters:
         total.update(counter)
     return total
-
-
-def _digests(images: Sequence[LabelledImage]) -> dict[Path, bytes]:
-    """A hash of the bytes of each image."""
-    paths = [image.path for image in images]
-    found = on_threads(
-        lambda path: hashlib.sha256(path.read_bytes()).digest(), paths, 'Hashing images'
-    )
-    return dict(zip(paths, found, strict=True))
 
 
 def _note_copies(

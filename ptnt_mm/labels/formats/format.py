@@ -1,6 +1,6 @@
 """Base classes of label formats and their readers."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from xml.etree import ElementTree
@@ -47,6 +47,9 @@ class Format:
         tasks: Tasks that it has labels for.
         find: Searches a folder; returns a description of what was found, or an empty string.
         read: Reads the labels.
+        write: Writes labels, if annotation tools open this format: the names of the classes, the
+            images with polygons as masks, the folder that their names are relative to, and the
+            folder to write to.
     """
 
     name: str
@@ -55,6 +58,7 @@ class Format:
     tasks: tuple[str, ...]
     find: Callable[[Tree], str]
     read: Callable[[Tree], Labels]
+    write: Callable[[Sequence[str], Sequence[LabelledImage], Path, Path], None] | None = None
 
 
 @dataclass(frozen=True)

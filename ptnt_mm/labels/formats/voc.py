@@ -2,14 +2,15 @@
 
 Some tools count pixels from 1, as VOC did, others from 0; files do not record which. MMDetection
 and supervision subtract 1 from all coordinates; torchvision, globox and labelformat keep them.
-Here half a pixel is subtracted, so the error is at most half a pixel.
+Here half a pixel is subtracted in reading and added in writing, so the error is at most half a
+pixel.
 """
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
-from xml.etree.ElementTree import Element
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from ptnt_mm.labels.formats.format import (
     EMPTY,
@@ -23,8 +24,9 @@ from ptnt_mm.labels.formats.format import (
     text_of,
     whole_number,
 )
-from ptnt_mm.labels.model import LabelledObject, Labels, box_between
+from ptnt_mm.labels.model import LabelledImage, LabelledObject, Labels, box_between
 from ptnt_mm.labels.tree import Tree
+from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.decoding import FORMATS
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted
@@ -164,6 +166,34 @@ def _objects(labels: Labels, file: Path, root: Element) -> Iterator[LabelledObje
 
 _CORNERS = ('xmin', 'ymin', 'xmax', 'ymax')
 
+
+def _write(_: Sequence[str], images: Sequence[LabelledImage], root: Path, folder: Path) -> None:
+    """Write a file for each image; masks and scores have no place in it."""
+    for image in images:
+        name = image.path.relative_to(root)
+        write_atomically(folder / name.with_suffix('.xml'), _xml_of(image, name.as_posix()))
+
+
+def _xml_of(image: LabelledImage, name: str) -> bytes:
+    top = Element('annotation')
+    SubElement(top, 'filename').text = name
+    size = SubElement(top, 'size')
+    for key, value in zip(('width', 'height', 'depth'), (*image.size, 3), strict=True):
+        SubElement(size, key).text = str(value)
+    for item in image.objects:
+        element = SubElement(top, 'object')
+        texts = dict(name=item.label, pose='Unspecified', truncated='0')
+        for key, value in (texts | dict(difficult=str(int(item.ignored)))).items():
+            SubElement(element, key).text = value
+        box = SubElement(element, 'bndbox')
+        left, upper, width, height = item.box
+        corners = (left, upper, left + width, upper + height)
+        for key, value, most in zip(_CORNERS, corners, image.size * 2, strict=True):
+            SubElement(box, key).text = f'{min(value + _HALF, most):.2f}'
+    indent(top)
+    return tostring(top, encoding='utf-8')
+
+
 FORMAT = Format(
     'voc',
     'Pascal VOC',
@@ -171,4 +201,5 @@ FORMAT = Format(
     ('detection',),
     _find,
     _read,
+    _write,
 )
