@@ -284,6 +284,19 @@ def test_pretrained_weights_that_would_not_be_used(tmp_path: Path):
         choose_start(config, tmp_path, pretrained='some.pth')
 
 
+def test_a_run_can_be_named_by_its_folder(tmp_path: Path):
+    """That of its project, or its work dir; the best checkpoint counts."""
+    work_dir = tmp_path / 'project' / 'work_dir'
+    work_dir.mkdir(parents=True)
+    best = Path(_checkpoint(work_dir, {})).rename(work_dir / 'best_coco_bbox_mAP_epoch_3.pth')
+    for folder in (work_dir.parent, work_dir):
+        start = choose_start(_config(), tmp_path, load_from=folder)
+        assert start.config.load_from == str(best)
+    best.unlink()
+    with pytest.raises(UserError, match='`load_from=.*project`'):
+        choose_start(_config(), tmp_path, load_from=work_dir.parent)
+
+
 def test_a_resume_reads_its_checkpoint_once(tmp_path: Path):
     whole = train(quick(toy_config(tmp_path / 'whole', epochs=2)))
     train(quick(toy_config(tmp_path / 'part', epochs=1)))
