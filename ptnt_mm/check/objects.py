@@ -1,5 +1,6 @@
 """The objects of detectors: which ones mmdet loads, their boxes, and their masks."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -97,7 +98,7 @@ def _refused_or_ignored(data: DetectionDataset) -> Iterator[Finding]:
             objects = f'{len(odd)} of {len(annotations)} objects'
             what = f'mmdet {what_mmdet_does} {objects} because of their {key}: {first_few(odd)}'
             yield error(data.name, what, 'write 0 or 1, as numbers')
-    loaded, ignored = data.is_loaded.sum(), data.is_ignored.sum()
+    loaded, ignored = data.is_loaded.sum(), _crowds_of_one_class(data)
     if ignored > _MANY * loaded:
         what = f'{ignored} of {loaded} objects are crowds, which mmdet ignores'
         severity = Severity.ERROR if ignored == loaded else Severity.WARNING
@@ -106,6 +107,16 @@ def _refused_or_ignored(data: DetectionDataset) -> Iterator[Finding]:
     if flagged > _MANY * len(annotations):
         what = f'{flagged} of {len(annotations)} objects have "ignore", and mmdet skips them'
         yield warning(data.name, what, 'write "ignore": 0 for objects that count')
+
+
+def _crowds_of_one_class(data: DetectionDataset) -> int:
+    """The number of crowds but those that are listed with several classes.
+
+    The latter are regions that no one labelled, such as KITTI's DontCare.
+    """
+    pairs = zip(data.file.annotations, data.is_ignored, strict=True)
+    places = Counter((a['image_id'], *a['bbox']) for a, is_ignored in pairs if is_ignored)
+    return sum(count == 1 for count in places.values())
 
 
 def _too_few(data: DetectionDataset, view: ConfigView) -> Iterator[Finding]:

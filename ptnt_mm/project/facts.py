@@ -169,7 +169,8 @@ class Facts:
         task: The task, one of ``labels.TASKS``.
         counts: The number of images in each split.
         classes: The names of the classes.
-        objects: The number of objects to train on, and ``most`` that of the fullest image.
+        objects: The number of objects to train on, without those that do not count, and ``most``
+            that of the fullest image.
         size: (width, height) of a typical image, in pixels, rounded.
         small: The side of a small object, as a share of the longer side of its image; None if
             there are no objects.
@@ -212,7 +213,7 @@ def gather_facts(
 ) -> Facts:
     """The facts that the labels show; nothing is requested, and no memory is measured."""
     train = splits['train']
-    numbers = [len(image.objects) for image in train]
+    numbers = [sum(not item.ignored for item in image.objects) for image in train]
     small, smaller = small_objects(train)
     return Facts(
         task=task,

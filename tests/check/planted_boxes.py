@@ -357,6 +357,19 @@ def _turned_and_annotated_so(demo: Demo) -> None:
     Image.open(file).transpose(Image.Transpose.ROTATE_90).save(file, exif=exif)
 
 
+def _with_regions_without_labels(content: dict) -> None:
+    """As KITTI's DontCare: a crowd of every class, of which more than one object in ten is one."""
+    first = max(a['id'] for a in content['annotations']) + 1
+    places = [
+        (image, category) for image in content['images'] for category in content['categories']
+    ]
+    region = dict(bbox=[0, 0, 9, 9], area=81, iscrowd=1, segmentation=[[0, 0, 9, 0, 9, 9, 0, 9]])
+    content['annotations'] += [
+        dict(region, id=i, image_id=image['id'], category_id=category['id'])
+        for i, (image, category) in enumerate(places, start=first)
+    ]
+
+
 def _joined(demo: Demo) -> None:
     """Two files over the same images, each with different objects."""
     inner = demo.config().train_dataloader.dataset.to_dict()
@@ -420,6 +433,7 @@ CORRECT = {
     ),
     'two files over the same images': _joined,
     'a crowd': _each('annotations', lambda a, _: a.update(iscrowd=int(a['id'] == 2))),
+    'regions without labels': lambda demo: demo.edit('train', _with_regions_without_labels),
     'iscrowd as true and false': _everywhere('annotations', lambda a, _: a.update(iscrowd=False)),
     'ignore': changed('train', 'annotations', ignore=1),
     'an image that EXIF turns, annotated as seen': _turned_and_annotated_so,
