@@ -37,20 +37,21 @@ class EarlierProject:
             paths: The images of the new project.
             digests: The SHA-256 of the bytes of each.
         """
-        there = [path for path in self.splits if path.is_file()]
-        gone = self.splits.keys() - set(there)
+        places = {path: os.path.realpath(path) for path in paths}
         by_place = {os.path.realpath(path): split for path, split in self.splits.items()}
-        by_digest = {
-            digest: self.splits[path]
-            for path, digest in digests_of(there, 'Hashing earlier images').items()
-        }
+        taken = set(places.values())
+        others = [path for path in self.splits if os.path.realpath(path) not in taken]
+        there = [path for path in others if path.is_file()]
+        hashed = digests_of(there, 'Hashing earlier images')
+        by_digest = {digest: self.splits[path] for path, digest in hashed.items()}
+        gone = set(others) - set(there)
         by_name = {path.name: self.splits[path] for path in _with_own_name(gone)}
         unique = set(_with_own_name(paths))
         found = {
-            path: by_place.get(os.path.realpath(path))
+            path: by_place.get(place)
             or by_digest.get(digests[path])
             or (by_name.get(path.name) if path in unique else None)
-            for path in paths
+            for path, place in places.items()
         }
         return {path: split for path, split in found.items() if split is not None}
 

@@ -52,6 +52,8 @@ TABLES = {
     b',,,,,b.jpg\n',
     'with more columns': b'id,image,x1,y1,x2,y2,label,by\n1,a.jpg,10,5,30,35,cat,me\n'
     b'2,b.jpg,,,,,,me\n',
+    'with ids too': b'image_id,file_name,class_id,class_name,x1,y1,x2,y2\n'
+    b'7,a.jpg,3,cat,10,5,30,35\n8,b.jpg,,,,,,\n',
     'with semicolons and decimal commas': b'file;x1;y1;x2;y2;class\na.jpg;10,0;5,0;30,0;35,0;cat\n'
     b'b.jpg;;;;;\n',
     'with tabs': b'file\tx1\ty1\tx2\ty2\tclass\na.jpg\t10\t5\t30\t35\tcat\nb.jpg\t\t\t\t\t\n',

@@ -37,9 +37,9 @@ _NUMBERS = {*_CORNERS, 'width', 'height'}
 _ONLY_CLASS = 'object'  # of a table without classes
 
 _NAMES = {
-    'file': 'filename file image imageid imagename imagepath imagefile img imgname imgpath path '
-    'filepath',
-    'class': 'class classname classid label labelname category categoryname object',
+    'file': 'filename filepath file imagename imagepath imagefile imgname imgpath image img path '
+    'imageid',
+    'class': 'classname class labelname label categoryname category object classid',
     'split': 'split set subset',
     'width': 'width imagewidth imgwidth',
     'height': 'height imageheight imgheight',
@@ -48,8 +48,10 @@ _NAMES = {
     'xmax': 'xmax x2 right xbr roix2',
     'ymax': 'ymax y2 bottom ybr roiy2',
 }
-_ROLES = {name: role for role, names in _NAMES.items() for name in names.split()}
-"""The roles of columns by their names in lower case, without other characters."""
+"""The names of columns by their roles, in lower case and without other characters.
+
+Of several in a table, the first here counts.
+"""
 
 _OPEN_IMAGES = {'imageid', 'labelname', 'confidence'}
 """Its classes are codes, and its images are millions: see ``labels.foreign``."""
@@ -205,11 +207,15 @@ def _layout(rows: list[list[str]]) -> _Layout | None:
     if not rows:
         return None
     names = [re.sub(r'[^a-z0-9]', '', name.lower()) for name in rows[0]]
-    columns = {_ROLES[name]: place for place, name in enumerate(names) if name in _ROLES}
+    columns = {
+        role: names.index(name)
+        for role, known in _NAMES.items()
+        if (name := next((name for name in known.split() if name in names), None))
+    }
     if columns.keys() >= {'file', *_CORNERS}:
         is_other = set(names) >= _OPEN_IMAGES
         return None if is_other else _Layout('with named columns', columns, len(names), True)
-    if not any(map(_names_image, rows[0])):
+    if not any(_names_image(text) or math.isfinite(number(text)) for text in rows[0]):
         return None  # with a header that does not name corners, so numbers may be sizes
     fitting = [sum(map(layout.fits, rows)) for layout in _LAYOUTS]
     most = max(fitting)
