@@ -76,15 +76,13 @@ class LabelFiles:
         occurring = dict.fromkeys(item.label for image in images for item in image.objects)
         try:
             with folder_written_atomically(self.folder) as building:
-                # LabelMe's files name images by the way to them, which is the same from the folder
-                # that replaces this one.
+                # Relative paths in LabelMe's files stay right: the final folder is beside this one.
                 self._format.write(classes or tuple(occurring), images, root, building)
         except OSError as error:
             raise UserError(f'{self.folder} cannot be written: {error}') from error
-        lost = self._format.name == 'voc' and any(
-            item.segmentation for image in images for item in image.objects
-        )
-        without = ', without masks, for which it has no place' if lost else ''
+        has_masks = any(item.segmentation for image in images for item in image.objects)
+        is_lost = has_masks and 'instance' not in self._format.tasks
+        without = ', without masks, for which it has no place' if is_lost else ''
         return f'Labels to correct, {self._format.title}: {self.folder}{without}'
 
 

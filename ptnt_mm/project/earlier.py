@@ -56,7 +56,10 @@ class EarlierProject:
         return {path: split for path, split in found.items() if split is not None}
 
     def ordered(self, classes: Sequence[str]) -> list[str]:
-        """The classes of a new project, its own before others, in its order: heads keep theirs."""
+        """The classes of a new project in the order of this one, with new ones last.
+
+        A model of this project then keeps its outputs.
+        """
         known = [name for name in self.classes if name in classes]
         return known + [name for name in classes if name not in known]
 

@@ -2,7 +2,7 @@
 
 A header names the columns, in any order. Without one, the columns are those of a tool that writes
 none: keras-retinanet, SKU-110K, TensorFlow's scripts, or Google AutoML, whose corners are shares of
-the image. None of them counts pixels from 1, so corners are taken as they are.
+the image. Corners are taken as they are, as these tools do.
 """
 
 import codecs

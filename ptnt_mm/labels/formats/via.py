@@ -75,8 +75,8 @@ class _Content:
     def options(self, attribute: str | None) -> dict[str, str]:
         """The names of the classes by their ids, if the attribute has a list of them.
 
-        An id is the name, as in VIA's own export, but where it is a number: projects that were
-        imported from COCO have ids of categories.
+        An id is the name, as in VIA's own export. Only where it is a number, its description is
+        the name: projects that were imported from COCO have ids of categories.
         """
         options = self.attributes.get(attribute, {}).get('options')
         return {
