@@ -100,13 +100,16 @@ def split_off(
 
 def _of_earlier(earlier: EarlierProject, kept: Mapping[Path, str]) -> str:
     """A note about the images of an earlier project."""
+    if not kept:
+        count = counted(len(earlier.splits), 'image')
+        return f'warning: {earlier.folder}: none of its {count} is here, so all images are split'
     counts = Counter(kept.values())
     numbers = '/'.join(
         f'{counts[split]:,} {split}' for split in ('train', 'val', 'test') if counts[split]
     )
     gone = len(earlier.splits) - len(kept)
     lost = f'; {gone:,} of its images are not here' if gone > 0 else ''
-    return f'{earlier.folder}: its images keep their splits, {numbers or "none of them"}{lost}'
+    return f'{earlier.folder}: its images keep their splits, {numbers}{lost}'
 
 
 def classes_of(image: LabelledImage) -> Counter[str]:
