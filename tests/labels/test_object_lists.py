@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 from project import made
 
-from ptnt_mm.labels.boxes import RULES_OF_REPEATS, Listed
+from ptnt_mm.labels.boxes import REPEAT_RULES, Listed
 from ptnt_mm.labels.model import Labels
 from ptnt_mm.labels.recognise import read_labels, recognise
 from ptnt_mm.labels.tree import Tree
@@ -271,6 +271,6 @@ def test_regions_of_kitti_without_labels_are_ignored_for_every_class(tmp_path: P
 
 
 def test_ignored_regions_of_several_classes_are_no_contradiction():
-    (rule,) = [rule for rule in RULES_OF_REPEATS if 'different class' in rule.what]
+    (rule,) = [rule for rule in REPEAT_RULES if 'different class' in rule.what]
     twice = [Listed('here', name, is_ignored) for is_ignored in (True, False) for name in 'ab']
-    assert rule.holds(twice).tolist() == [False, False, False, True]
+    assert rule.applies_to(twice).tolist() == [False, False, False, True]
