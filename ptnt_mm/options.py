@@ -79,7 +79,8 @@ _JSON = (
            'error', Path, metavar='FILE'),
     Switch('overwrite', 'replace that file if it exists'),
 )
-_FILE = Argument('file', '.pth, .pth.tar, .pt, .safetensors, address, or name from ptnt weights')
+_FILE = Argument('file', '.pth, .pth.tar, .pt, .safetensors, address, hf:OWNER/NAME, or name from '
+                 'ptnt weights')
 
 # ---- The commands
 
@@ -106,9 +107,9 @@ ptnt train bccd
         Option('backbone', 'such as ptnt_s, tnt_s, efficientnet_lite0, resnet18, swin_t, or a '
                'registered class with its arguments; by default one whose pretrained weights can '
                'be had'),
-        Option('weights', 'weights of the backbone: a file, an address, a name from ptnt weights, '
-               "'published', or 'none' for random initialisation; by default the published ones, "
-               'if they can be had', metavar='WEIGHTS'),
+        Option('weights', 'weights of the backbone: a file, an address, hf:OWNER/NAME, a name from '
+               "ptnt weights, 'published', or 'none' for random initialisation; by default the "
+               'published ones, if they can be had', metavar='WEIGHTS'),
         Option('size', 'the longer side of images in training, from 32; chosen by default', int,
                metavar='PIXELS'),
         Option('epochs', 'number of passes through the images; chosen by default', int),
@@ -131,8 +132,9 @@ ptnt train retinanet_ptnt_s_1x --pretrained ptnt_s_82.0.pth.tar
     keywords=(
         _WORK_DIR,
         _LAUNCHER,
-        Option('pretrained', 'weights of the backbone: a file, an address, or a name from ptnt '
-               "weights, such as tnt_s; freezes the stem's BatchNorm", metavar='WEIGHTS'),
+        Option('pretrained', 'weights of the backbone: a file, an address, hf:OWNER/NAME, or a '
+               "name from ptnt weights, such as tnt_s; freezes the stem's BatchNorm",
+               metavar='WEIGHTS'),
         Option('load_from', 'start from the weights of a whole model, which may be that of another '
                'project; heads may differ', metavar='PATH'),
         Option('resume', 'continue from a checkpoint, by default the newest in the work dir',
@@ -303,6 +305,7 @@ _CHECKPOINT_FILES = Command(
 ptnt checkpoint inspect ptnt_s.pth.tar
 ptnt checkpoint convert epoch_12.pth weights.safetensors
 ptnt checkpoint publish work_dirs/my_run/epoch_12.pth zoo/
+ptnt checkpoint publish work_dirs/my_run/epoch_12.pth hf:OWNER/NAME
 """,
     parts=(
         Command(
@@ -320,7 +323,7 @@ ptnt checkpoint publish work_dirs/my_run/epoch_12.pth zoo/
             'drop the optimizer, put the hash into the name',
             words=(
                 _FILE,
-                Argument('out', "a folder; the file's own by default", Path, nargs='?'),
+                Argument('out', "a folder, the file's own by default, or hf:OWNER/NAME", nargs='?'),
                 _REPLACE,
             ),
         ),

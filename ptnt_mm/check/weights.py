@@ -13,7 +13,7 @@ from ptnt_mm.models.backbone import Backbone
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, error, note, ok, warning
 from ptnt_mm.weights.pretrained import pretrained_init, try_pretrained
-from ptnt_mm.weights.reader.read import read_checkpoint
+from ptnt_mm.weights.reader.read import is_address, read_checkpoint
 from ptnt_mm.weights.reader.refusal import CheckpointError
 
 
@@ -44,7 +44,7 @@ def check_weights_fit(view: ConfigView, model: nn.Module) -> Iterator[Finding]:
     weights = view.starting_weights
     if weights is None:
         return
-    if '://' in weights:
+    if is_address(weights):
         yield note('Weights', f'{weights} is an address: it was not downloaded')
         return
     backbone = getattr(model, 'backbone', None)
@@ -66,7 +66,7 @@ def check_stored_names(
     """Compare the class names in the file of a whole model with those of the training data."""
     weights = view.load_from
     # Other checks report what cannot be read.
-    if not weights or '://' in weights or not names:
+    if not weights or is_address(weights) or not names:
         return
     try:
         meta = read_checkpoint(weights, 'meta').get('meta') or {}

@@ -217,11 +217,13 @@ def _others(words: list[str], config: 'Config') -> list[tuple['Config', str | No
 def checkpoint(args: Namespace) -> None:
     """Inspect, convert or publish a checkpoint."""
     with importing():
+        from ptnt_mm.export.hub import publish_to_hub
         from ptnt_mm.weights.files import (
             convert_checkpoint,
             describe_checkpoint,
             publish_checkpoint,
         )
+        from ptnt_mm.weights.reader.hub import is_hub_address
 
     if args.command == 'inspect':
         with json_output(args.json, args.overwrite) as write:
@@ -230,8 +232,14 @@ def checkpoint(args: Namespace) -> None:
                 print(f'{name + ":":<13} {printable(str(value), 1000)}')
             write(described)
         return
+    if args.command == 'publish' and args.out and is_hub_address(args.out):
+        page, changes = publish_to_hub(args.file, args.out, args.overwrite)
+        for change in changes:
+            print(f'config: {change}')
+        print(f'published {page}')
+        return
     write = convert_checkpoint if args.command == 'convert' else publish_checkpoint
-    print(f'wrote {write(args.file, args.out, args.overwrite)}')
+    print(f'wrote {write(args.file, args.out and Path(args.out), args.overwrite)}')
 
 
 def weights(args: Namespace) -> None:

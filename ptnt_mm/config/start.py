@@ -7,6 +7,7 @@ from mmengine.config import Config
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights.published import no_such_weights
+from ptnt_mm.weights.reader.read import is_address
 
 
 def use_pretrained(config: Config, path: str) -> None:
@@ -37,7 +38,7 @@ def check_start(view: ConfigView) -> str | None:
     """
     backbone, weights = view.backbone, view.starting_weights
     if weights is not None:
-        if '://' not in weights and not os.path.isfile(os.path.expanduser(weights)):
+        if not is_address(weights) and not os.path.isfile(os.path.expanduser(weights)):
             raise UserError(no_such_weights(weights))
         return weights
     trains = backbone.get('frozen_stages', -1) < 0 and not backbone.get('norm_eval')

@@ -101,6 +101,9 @@ class Backbone(Network, BaseModule):
     class_tokens = 0
     """Outer tokens before the sentences that have no place on the grid."""
 
+    in_chans = 3
+    """Channels of an image."""
+
     position: PositionEncoding
     """Position encoding of the outer tokens."""
 
@@ -214,8 +217,10 @@ class Backbone(Network, BaseModule):
 
     def _check_image(self, image: Tensor) -> None:
         name, side = type(self).__name__, self.patch
-        if image.dim() != 4 or image.shape[1] != 3:
-            raise ValueError(f'{name} takes images (B, 3, H, W), but got {tuple(image.shape)}')
+        if image.dim() != 4 or image.shape[1] != self.in_chans:
+            raise ValueError(
+                f'{name} takes images (B, {self.in_chans}, H, W), but got {tuple(image.shape)}'
+            )
         if not image.is_floating_point():
             raise ValueError(
                 f'{name} takes normalised floating-point images, but got {image.dtype}: subtract '

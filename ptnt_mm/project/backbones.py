@@ -22,7 +22,7 @@ from ptnt_mm.weights.published import (
     locate,
     no_such_weights,
 )
-from ptnt_mm.weights.reader.read import cached_file, is_reachable
+from ptnt_mm.weights.reader.read import cached_file, is_address, is_reachable
 
 # Learning rates from pretrained weights and from random initialisation.
 _LR_PRETRAINED, _LR_RANDOM = 1e-4, 1e-3
@@ -141,7 +141,7 @@ def find_backbone(name: str, weights: str | None, scope: str) -> MeasuredBackbon
                 f'`weights={PUBLISHED}`: {name} has none that can be downloaded. Pass a file, or '
                 f'choose another `backbone`: {known}'
             )
-    elif weights is not None and weights not in INSTALLED and '://' not in locate(weights):
+    elif weights is not None and weights not in INSTALLED and not is_address(locate(weights)):
         if not Path(weights).is_file():
             raise UserError(f'`weights`: {no_such_weights(weights)}')
         weights = str(Path(weights).resolve())

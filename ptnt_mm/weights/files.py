@@ -26,7 +26,8 @@ from ptnt_mm.weights.identity import Identity, identify, looks_like
 from ptnt_mm.weights.names import Weights, by_our_names, whose_names
 from ptnt_mm.weights.networks import Network, family, trunk_roots
 from ptnt_mm.weights.published import locate
-from ptnt_mm.weights.reader.read import read_checkpoint
+from ptnt_mm.weights.reader.hub import is_hub_address, read_address
+from ptnt_mm.weights.reader.read import is_address, read_checkpoint
 from ptnt_mm.weights.reader.tensors_file import require_package
 
 # Metadata of a published checkpoint. Inferencers print the class names.
@@ -90,8 +91,8 @@ def convert_checkpoint(file: str, out: Path, overwrite: bool = False) -> Path:
         raise UserError(f'{out}: expected a name that ends in .safetensors or .pth')
     check_new(out, overwrite)
     file = locate(file)
-    weights = _own_weights(read_checkpoint(file), file)
-    content = _as_safetensors(weights) if out.suffix == '.safetensors' else _saved(weights)
+    weights = own_weights(read_checkpoint(file), file)
+    content = as_safetensors(weights) if out.suffix == '.safetensors' else _saved(weights)
     write_atomically(out, content)
     return out
 
@@ -103,7 +104,7 @@ def publish_checkpoint(file: str, folder: Path | None = None, overwrite: bool = 
         UserError: if the file cannot be read, or the new one cannot be written.
     """
     file = locate(file)
-    if folder is None and '://' in file:
+    if folder is None and is_address(file):
         raise UserError(f'{file} is an address: specify a folder for the new file')
     folder = folder or Path(file).parent
     if not folder.is_dir():
@@ -111,17 +112,22 @@ def publish_checkpoint(file: str, folder: Path | None = None, overwrite: bool = 
     checkpoint = read_checkpoint(file)
     meta = checkpoint.get('meta', checkpoint)
     published = {key: meta[key] for key in _METADATA if key in meta}
-    content = _saved({'meta': published, 'state_dict': _own_weights(checkpoint, file)})
-    # The name of a file or of an address, without its format.
-    name = Path(urlparse(file).path if '://' in file else file).name
-    stem = re.sub(r'\.(pth\.tar|pth|pt|safetensors)$', '', name)
+    content = _saved({'meta': published, 'state_dict': own_weights(checkpoint, file)})
+    stem = re.sub(r'\.(pth\.tar|pth|pt|safetensors)$', '', _name(file))
     out = folder / f'{stem}-{hashlib.sha256(content).hexdigest()[:8]}.pth'
     check_new(out, overwrite)
     write_atomically(out, content)
     return out
 
 
-def _own_weights(checkpoint: dict, file: str) -> Weights:
+def _name(file: str) -> str:
+    """The name of a file or of an address; of a repository if the file is a hub's."""
+    if is_hub_address(file):
+        return read_address(file).repository.rpartition('/')[2]
+    return Path(urlparse(file).path if is_address(file) else file).name
+
+
+def own_weights(checkpoint: dict, file: str) -> Weights:
     """The weights of a checkpoint; views are copied, or torch would write their full storage."""
     weights, _ = find_state_dict(checkpoint, file)
     return {key: weight.clone().contiguous() for key, weight in weights.items()}
@@ -176,7 +182,8 @@ def _saved(content: dict) -> bytes:
     return buffer.getvalue()
 
 
-def _as_safetensors(weights: Weights) -> bytes:
+def as_safetensors(weights: Weights) -> bytes:
+    """The bytes of a safetensors file; raise a UserError for names that it cannot contain."""
     require_package()
     from safetensors.torch import save
 

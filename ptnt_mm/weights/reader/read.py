@@ -19,7 +19,7 @@ import torch
 from mmengine.dist import barrier, get_rank
 
 from ptnt_mm.utils.atomic_files import sha256
-from ptnt_mm.weights.reader import archive, mindspore_file, tensors_file
+from ptnt_mm.weights.reader import archive, hub, mindspore_file, tensors_file
 from ptnt_mm.weights.reader.refusal import CheckpointError
 
 _TIMEOUT = 30.0  # seconds without an answer from a server
@@ -42,6 +42,7 @@ def read_checkpoint(path: str | os.PathLike, map_location: Any = 'cpu') -> dict:
     Args:
         path: A file, or the address of one, which is then cached in torch's hub folder. If the
             address ends in ``#sha256=`` and at least 8 digits, the file's hash must match them.
+            ``hf:OWNER/NAME``, ``hf:OWNER/NAME@REVISION:FILE`` is a file of a Hugging Face hub.
         map_location: Where its tensors go, as in ``torch.load``.
 
     Returns:
@@ -52,7 +53,7 @@ def read_checkpoint(path: str | os.PathLike, map_location: Any = 'cpu') -> dict:
             is damaged, or contains something that no genuine checkpoint does.
     """
     refuse_forced_unsafe_loading()
-    if '://' not in str(path):
+    if not is_address(path):
         return _read(local_file(path), map_location)
     if urlparse(str(path)).path.endswith('.safetensors'):
         tensors_file.require_package()
@@ -61,7 +62,7 @@ def read_checkpoint(path: str | os.PathLike, map_location: Any = 'cpu') -> dict:
         return _read(file, map_location)
     except CheckpointError as error:
         # A file that was truncated or changed in transit must not stay in the cache.
-        cache_path(str(path)).unlink(missing_ok=True)
+        hub.remove(file if hub.is_hub_address(path) else cache_path(str(path)))
         raise CheckpointError(f'{error} (it came from {path}, and was removed)') from error
 
 
@@ -112,15 +113,22 @@ def refuse_forced_unsafe_loading() -> None:
         )
 
 
+def is_address(checkpoint: str | Path) -> bool:
+    """Whether this is the address of a checkpoint and not the path of a file."""
+    return '://' in str(checkpoint) or hub.is_hub_address(checkpoint)
+
+
 def require_checkpoint(checkpoint: str | Path) -> None:
     """Raise a CheckpointError as :func:`check_file` for a path; an address is not opened."""
-    if '://' not in str(checkpoint):
+    if not is_address(checkpoint):
         check_file(local_file(checkpoint))
 
 
 def local_file(checkpoint: str | Path) -> Path:
     """Path of a checkpoint's file; for an address, where the download is cached."""
-    if '://' in str(checkpoint):
+    if hub.is_hub_address(checkpoint):
+        return hub.download(str(checkpoint))
+    if is_address(checkpoint):
         return cache_path(str(checkpoint))
     return Path(os.path.expanduser(checkpoint))
 
@@ -232,6 +240,8 @@ def _download(url: str) -> Path:
 
 def _fetch(url: str) -> Path:
     """The cached file of an address; downloads it first if necessary, and compares its hash."""
+    if hub.is_hub_address(url):
+        return hub.download(url)
     address, fragment = urldefrag(url)
     expected = re.fullmatch(r'sha256=([0-9a-f]{8,64})', fragment)
     file = cached_file(url)
