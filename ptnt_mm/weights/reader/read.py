@@ -230,12 +230,12 @@ def is_reachable(url: str) -> bool:
 
 def _download(url: str) -> Path:
     """Download a file once into torch's hub folder, by the first of several processes."""
+    is_first = get_rank() == 0
     try:
-        if get_rank() == 0:
-            _fetch(url)
+        file = _fetch(url) if is_first else None
     finally:
         barrier()
-    return _fetch(url)
+    return file if is_first else _fetch(url)
 
 
 def _fetch(url: str) -> Path:

@@ -1,0 +1,135 @@
+"""The networks as models of timm."""
+
+from pathlib import Path
+
+import pytest
+import timm
+import torch
+from torch import nn
+
+import ptnt_mm.timm as registered
+from ptnt_mm.models import CPVT, PlainClassifier, PyramidTNTClassifier
+from ptnt_mm.models.cpvt import CPVT_ARCHS
+from ptnt_mm.models.pyramid_tnt import ARCHS
+
+NAMES = [f'pyramid_tnt_{row["alias"]}' for row in ARCHS.values()]
+NAMES += [f'cpvt_{row["alias"]}' for row in CPVT_ARCHS.values()]
+SMALL = ['pyramid_tnt_ti', 'cpvt_ti']
+
+
+def image(*size: int, channels: int = 3) -> torch.Tensor:
+    return torch.randn(1, channels, *size, generator=torch.Generator().manual_seed(0))
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_every_variant_is_registered(name: str):
+    assert timm.is_model(name)
+    with torch.device('meta'):
+        model = timm.create_model(name)
+    cfg = model.pretrained_cfg
+    assert model.in_chans == cfg['input_size'][0] and model.get_classifier().out_features == 1000
+    assert isinstance(model.get_submodule(cfg['first_conv']), nn.Conv2d)
+
+
+def test_timms_own_networks_stay():
+    assert timm.create_model('tnt_s_patch16_224', depth=1).__class__.__module__.startswith('timm.')
+    assert registered.PyramidTNT.__module__ == 'ptnt_mm.timm'
+
+
+def test_logits_are_those_of_our_classifiers():
+    torch.manual_seed(0)
+    ours = PyramidTNTClassifier('tiny').eval()
+    model = timm.create_model('pyramid_tnt_ti').eval()
+    model.load_state_dict(ours.state_dict())  # the same names
+    with torch.no_grad():
+        torch.testing.assert_close(model(image(64, 96)), ours(image(64, 96)))
+    backbone = CPVT('tiny')
+    plain = PlainClassifier(dict(type='CPVT', arch='tiny')).eval()
+    plain.backbone.load_state_dict(backbone.state_dict())
+    other = timm.create_model('cpvt_ti').eval()
+    head = {f'head.{key}': value for key, value in plain.head.fc.state_dict().items()}
+    other.load_state_dict(backbone.state_dict() | head)
+    with torch.no_grad():
+        torch.testing.assert_close(other(image(64, 96)), plain(image(64, 96)))
+
+
+@pytest.mark.parametrize('name', SMALL)
+@pytest.mark.parametrize('out_indices', [(0, 1), (1, -1)])
+def test_features_only(name: str, out_indices: tuple[int, int]):
+    model = timm.create_model(name, features_only=True, out_indices=out_indices).eval()
+    with torch.no_grad():
+        maps = model(image(70, 128))
+    for level, channels, stride in zip(
+        maps, model.feature_info.channels(), model.feature_info.reduction(), strict=True
+    ):
+        assert level.shape == (1, channels, -(-70 // stride), -(-128 // stride))
+
+
+@pytest.mark.parametrize('size', [None, 256, (128, 128)])
+def test_a_local_file_is_loaded(tmp_path: Path, size: int | tuple[int, int] | None):
+    torch.manual_seed(0)
+    source = PyramidTNTClassifier('tiny')
+    file = tmp_path / 'ptnt_ti.pth.tar'
+    torch.save(dict(state_dict_ema=source.state_dict()), file)
+    options = {} if size is None else dict(img_size=size)
+    model = timm.create_model(
+        'pyramid_tnt_ti',
+        pretrained=True,
+        pretrained_cfg_overlay=dict(file=str(file)),
+        num_classes=5,
+        in_chans=1,
+        **options,
+    ).eval()
+    assert model.stages[3].relative_pos.isfinite().all() and model.norm.weight.equal(
+        source.norm.weight
+    )
+    assert (
+        model.stages[1]
+        .blocks[0]
+        .outer_attn.q.weight.equal(source.stages[1].blocks[0].outer_attn.q.weight)
+    )
+    with torch.no_grad():
+        assert model(image(64, 64, channels=1)).shape == (1, 5)
+
+
+def test_another_size_must_be_square():
+    with pytest.raises(ValueError, match='128, 192'):
+        timm.create_model('pyramid_tnt_ti', img_size=(128, 192))
+
+
+@pytest.mark.parametrize('name', SMALL)
+def test_checkpointing_changes_no_gradient(name: str):
+    found = []
+    for enable in (False, True):
+        torch.manual_seed(0)
+        model = timm.create_model(name).train()
+        model.set_grad_checkpointing(enable)
+        model(torch.ones(2, 3, 64, 64)).pow(2).mean().backward()
+        found.append([parameter.grad for parameter in model.parameters()])
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize('name', SMALL)
+@pytest.mark.parametrize('coarse', [False, True])
+def test_layers_are_in_order(name: str, coarse: bool):
+    with torch.device('meta'):
+        model = timm.create_model(name)
+    depth = model.group_matcher(coarse)
+    depths = {key: depth(key) for key, _ in model.named_parameters()}
+    assert depths['outer_pos' if 'pyramid' in name else 'cls_token'] == 0
+    assert depths['head.weight'] == depths['norm.weight'] == max(depths.values())
+    if 'pyramid' in name:
+        assert depths['word_merges.0.norm.weight'] == depths['stages.1.blocks.0.outer_norm1.weight']
+
+
+@pytest.mark.parametrize('pool', ['max', 'token'])
+def test_an_unknown_pooling_is_named(pool: str):
+    with pytest.raises(ValueError, match=pool):
+        timm.create_model('pyramid_tnt_ti', global_pool=pool)
+
+
+def test_norms_of_other_widths_are_refused():
+    model = timm.create_model('pyramid_tnt_ti').eval()
+    with pytest.raises(ValueError, match='160'):
+        model.forward_intermediates(image(64, 64), indices=[1], norm=True)
