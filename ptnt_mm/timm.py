@@ -62,7 +62,7 @@ class _Classifier:
         self.to(device=device, dtype=dtype)
 
     def _take_channels(self, number: int) -> None:
-        """Replace the first convolution by one for images of so many channels."""
+        """Replace the first convolution by one for images of another number of channels."""
         self.in_chans = number
         parent, _, name = self.first_conv.rpartition('.')
         old = self.get_submodule(self.first_conv)
@@ -97,7 +97,7 @@ class _Classifier:
 
         Args:
             x: Normalised images of any size.
-            indices: Which ones: the last so many, or indices from 0; None for all.
+            indices: Which ones: a number counts from the last, a list has indices from 0; None for all.
             return_prefix_tokens: Whether each comes with its class token (B, n, C), as a pair.
             norm: Apply the last norm to each; all must then have its width.
             stop_early: No effect: :meth:`prune_intermediate_layers` removes unused layers.

@@ -1,4 +1,4 @@
-"""Remove from a config what tells about the machine that it ran on."""
+"""Remove traces of the training machine from a config."""
 
 import getpass
 import re

@@ -1,4 +1,4 @@
-"""What is published in a Hugging Face hub: it loads again, and tells nothing of the machine."""
+"""Publishing in a Hugging Face hub: files load again, and have no traces of the machine."""
 
 import json
 from collections.abc import Iterator

@@ -122,8 +122,8 @@ def why_refused(error: Exception, address: str, file: str | None = None) -> str:
         )
     if isinstance(error, kinds.LocalEntryNotFoundError | kinds.OfflineModeIsEnabled):
         if constants.HF_HUB_OFFLINE:
-            what = file or 'its weights'
-            return f'{what} is not in the cache, and HF_HUB_OFFLINE forbids to download it'
+            what = file or 'the file of weights'
+            return f'{what} is not in the cache, and HF_HUB_OFFLINE is set'
         return f'{constants.ENDPOINT} cannot be reached, and the file is not in the cache'
     if isinstance(error, kinds.EntryNotFoundError):
         return f'{repository} has no file {file}'
