@@ -97,7 +97,7 @@ class _Classifier:
 
         Args:
             x: Normalised images of any size.
-            indices: Which ones: a number counts from the last, a list has indices from 0; None for all.
+            indices: Indices from 0, or how many of the last; None for all.
             return_prefix_tokens: Whether each comes with its class token (B, n, C), as a pair.
             norm: Apply the last norm to each; all must then have its width.
             stop_early: No effect: :meth:`prune_intermediate_layers` removes unused layers.
