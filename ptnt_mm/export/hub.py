@@ -123,7 +123,7 @@ def _metrics(work_dir: Path, meta: Mapping[str, Any]) -> dict[str, float]:
 
 def _card(repository: str, facts: Mapping[str, Any], has_config: bool) -> str:
     """The model card: the hub's settings as YAML, then text."""
-    header = dict(library_name='ptnt_mm', tags=['ptnt_mm', 'pyramid-tnt'])
+    header = dict(library_name='ptnt_mm', tags=['ptnt_mm'])
     if facts['task']:
         header['pipeline_tag'] = _TASKS[facts['task']]
     # JSON is YAML.
@@ -142,7 +142,7 @@ def _card(repository: str, facts: Mapping[str, Any], has_config: bool) -> str:
     if has_config:
         lines += [
             f'hf download {repository} config.py --local-dir .',
-            f'ptnt infer config.py hf:{repository} photo.jpg',
+            f'ptnt infer photo.jpg config.py hf:{repository}',
         ]
     lines += ['```', '', '`config.json` has the class names and the metrics.', '']
     return '\n'.join(lines)

@@ -88,7 +88,12 @@ def test_facts_and_card(run):
     assert facts['classes'] == ['red cell', 'platelet']
     assert facts['metrics'] == {'coco/bbox_mAP': 0.25} and facts['epoch'] == 2
     card = files['README.md'].decode()
-    for expected in ('object-detection', '| AP | 0.250 |', 'red cell', 'hf:me/cells', '2 epochs'):
+    for expected in (
+        'object-detection',
+        '| AP | 0.250 |',
+        'red cell',
+        'photo.jpg config.py hf:me/cells',
+    ):
         assert expected in card
 
 
