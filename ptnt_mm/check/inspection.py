@@ -144,7 +144,7 @@ def _require_no_errors(what: str, errors: list[Finding], checks: Iterable[str]) 
         listed = '\n'.join(lines(errors))
         options = ' '.join(f'`safeguards.{name}=None`' for name in dict.fromkeys(checks))
         raise UserError(
-            f'{what}:\n{listed}\nptnt check reports more. To continue in spite of this: {options}'
+            f'{what}:\n{listed}\nptnt check reports more. To continue anyway, add {options}'
         )
 
 

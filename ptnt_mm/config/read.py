@@ -30,10 +30,12 @@ _TOP_LEVEL = {
     'tta_pipeline',
 }
 # Those with a single value.
+# fmt: off
 _SINGLE = {
-    *('work_dir', 'load_from', 'resume', 'launcher', 'log_level', 'default_scope'),
-    *('experiment_name', 'runner_type'),
+    'work_dir', 'load_from', 'resume', 'launcher', 'log_level', 'default_scope', 'experiment_name',
+    'runner_type',
 }
+# fmt: on
 
 PROJECT_CONFIG = 'config.py'
 """Name of the config in the folder of a project."""

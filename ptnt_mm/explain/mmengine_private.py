@@ -92,6 +92,7 @@ PRIVATE = {
     },
     'torch': {
         '_check': 'an assumption of an exported graph',
+        '_fused_sdp_choice': 'which widths the kernel of an attention takes',
         '_softmax_backward_data': 'the backward pass of attention on a CPU',
         '_C': 'the module of the next name',
     },
@@ -103,6 +104,10 @@ PRIVATE = {
     },
     'torch._C': {
         '_are_functorch_transforms_active': 'where custom operators are refused',
+        '_functorch': 'the module of the next name',
+    },
+    'torch._C._functorch': {
+        'is_functorch_wrapped_tensor': 'that a tensor ends with its call',
     },
     'torch.ops:torchvision': {
         '_deform_conv2d_backward': 'the gradient of an operator',

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.backends.cuda import SDPAParams, can_use_cudnn_attention
 from torch.nn import functional as F  # noqa: N812
+from torch.nn.attention import SDPBackend
 
 from ptnt_mm.models.cpu_attention import runs_slicewise, slicewise
 from ptnt_mm.models.positions import Factors, without_autocast
@@ -34,7 +34,7 @@ class Folded(NamedTuple):
     """sqrt(d) K, padded with zeros, (1, M, 1, P)."""
 
     factors: Factors
-    """What they were made of."""
+    """The factors that they were made of."""
 
 
 Bias = Tensor | Factors | Folded | None
@@ -247,7 +247,7 @@ def fold_factors(factors: Factors, width: int, dtype: torch.dtype) -> Folded:
         width: Channels of a head.
         dtype: Type of the tokens.
     """
-    queries = factors.queries.transpose(1, 2).to(dtype, memory_format=torch.contiguous_format)
+    queries = factors.queries.transpose(1, 2).to(dtype)
     keys = (factors.keys() * width**0.5)[None, :, None].to(dtype)
     padding = -(width + keys.shape[-1]) % KERNEL_MULTIPLE
     if padding:
@@ -282,16 +282,15 @@ def fold(q: Tensor, k: Tensor, v: Tensor, bias: Folded, dropout: float = 0.0) ->
 def _takes_narrow_values(q: Tensor, k: Tensor, v: Tensor, dropout: float) -> bool:
     """Whether the fastest kernel takes values of a different width than queries and keys.
 
-    In half precision that is FlashAttention, which does not, and cuDNN's from Hopper on, which
-    does. In float32 there is only the memory-efficient one, which does.
+    In float32 that is the memory-efficient one, which does. In half precision it is
+    FlashAttention, which does not, or cuDNN's, which does: torch chooses it on some GPUs.
     """
     if q.device.type == 'cpu' or torch.compiler.is_compiling():
         return False
     if not q.is_cuda or q.dtype == torch.float32:
         return True
-    arguments = SDPAParams(q, k, v, None, dropout, False, False)
-    is_hopper = torch.cuda.get_device_capability(q.device) >= (9, 0)
-    return is_hopper and can_use_cudnn_attention(arguments)
+    chosen = torch._fused_sdp_choice(q, k, v, None, dropout, False)
+    return chosen == SDPBackend.CUDNN_ATTENTION.value
 
 
 def _has_kernel_for_few_keys(q: Tensor) -> bool:

@@ -84,7 +84,7 @@ class NarrowNorm(nn.LayerNorm):
     """
 
     most_channels = 16
-    """Width up to which they are faster in a training step, too."""
+    """Largest width at which they are faster in a training step, too."""
 
     def forward(self, tokens: Tensor) -> Tensor:
         """(..., C) -> (..., C)."""
@@ -93,8 +93,8 @@ class NarrowNorm(nn.LayerNorm):
         return self.elementwise(tokens)
 
     def elementwise(self, tokens: Tensor) -> Tensor:
-        """As :meth:`forward`, computed in float32."""
-        wide = tokens.float()
+        """As :meth:`forward`, computed in float32, or in float64 for such tokens."""
+        wide = tokens if tokens.dtype == torch.float64 else tokens.float()
         variance, mean = torch.var_mean(wide, dim=-1, correction=0, keepdim=True)
         normal = (wide - mean) * (variance + self.eps).rsqrt()
         return torch.addcmul(self.bias, normal, self.weight).to(tokens.dtype)

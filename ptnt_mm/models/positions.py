@@ -403,9 +403,9 @@ def _weights(places: int, to_places: int, like: Tensor) -> Tensor:
     """Interpolation weights from ``places`` to ``to_places`` places: (to_places, places).
 
     They depend on the sizes alone. So they are computed once, which saves a GPU 36 small operators
-    per forward pass; a graph computes them from its sizes.
+    per forward pass. A graph computes them itself, and so owns their memory.
     """
-    if torch.compiler.is_compiling() or torch.jit.is_tracing():
+    if _is_recorded(like):
         return _compute_weights(places, to_places, like)
     key = places, to_places, like.dtype, like.device
     weights = _KEPT.get(key)
@@ -426,11 +426,16 @@ def _compute_weights(places: int, to_places: int, like: Tensor) -> Tensor:
     return F.interpolate(identity, size=size, mode='bicubic', align_corners=False)[0, 0]
 
 
+def _is_recorded(like: Tensor) -> bool:
+    """Whether a graph is being made: by compilation, by tracing, or of CUDA's kernels."""
+    if torch.compiler.is_compiling() or torch.jit.is_tracing():
+        return True
+    return like.is_cuda and torch.cuda.is_current_stream_capturing()
+
+
 def _outlives_this_call(tensor: Tensor) -> bool:
-    """Whether a tensor is neither a tracer's stand-in nor memory of a CUDA graph in the making."""
-    if type(tensor) is not Tensor:
-        return False
-    return not (tensor.is_cuda and torch.cuda.is_current_stream_capturing())
+    """Whether a tensor is real, and not a stand-in of a tracer or of torch.func."""
+    return type(tensor) is Tensor and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
 
 
 def without_autocast(like: Tensor) -> AbstractContextManager:

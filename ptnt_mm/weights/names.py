@@ -162,8 +162,14 @@ def _has(weights: Weights, looks: str) -> bool:
 
 def as_classifier(weights: Weights, own: Collection[str]) -> Weights:
     """Rename the weights of a published classifier to mmpretrain's keys, ``own``."""
-    # PyramidTNT has a norm for each of its outputs; that of the last comes last.
+    # PyramidTNT has a norm for each of its outputs; the head takes that of the last.
     norms = [norm[0] for key in own if (norm := re.match(r'backbone\.norm\d*(?=\.)', key))]
-    parts = {'head': 'head.fc', 'norm': norms[-1] if norms else 'norm', 'backbone': 'backbone'}
+    norm = max(norms, key=_number_in, default='backbone.norm')
+    parts = {'head': 'head.fc', 'norm': norm, 'backbone': 'backbone'}
     new = partial(re.sub, r'^\w+', lambda part: parts.get(part[0], f'backbone.{part[0]}'))
     return {new(key): weight for key, weight in by_our_names(weights).items()}
+
+
+def _number_in(name: str) -> int:
+    """The number at a name's end, or 0."""
+    return int(re.search(r'\d*$', name)[0] or 0)

@@ -1,6 +1,6 @@
-"""What a network declares so that its weights are found, recognised, converted and described.
+"""Declarations by which a network's weights are found, recognised, converted and described.
 
-A class declares it in its own file, and everything else reads it here: this room imports no
+A class makes them in its own file, and everything else reads them here: this room imports no
 network.
 """
 
@@ -49,8 +49,8 @@ class Network:
     """Put before the variants' names where those of all networks stand together: 'tnt_small'."""
 
     width: str
-    """Key of a row: the channels of the outer tokens, a number or one for each stage. A file's
-    variant is the one with the widths of the first norm of each stage's first block."""
+    """Key of a row with the channels of the outer tokens: a number, or one per stage. A file
+    belongs to the row that matches the width of the first norm in each stage."""
 
     roots: tuple[str, ...]
     """First parts of the names of its weights, without norms of outputs and heads."""
@@ -96,12 +96,21 @@ class Network:
 
 
 def family() -> dict[str, type[Network]]:
-    """The registered networks by their names, PyramidTNT first."""
+    """The registered networks by their names, PyramidTNT first.
+
+    Raises:
+        TypeError: if two have one prefix of their variants' names.
+    """
     networks = {
         name: cls
         for name, cls in MODELS.module_dict.items()
         if isinstance(cls, type) and issubclass(cls, Network) and 'recognised_by' in vars(cls)
     }
+    owners: dict[str, str] = {}
+    for name, network in networks.items():
+        owner = owners.setdefault(network.arch_prefix, name)
+        if owner != name:
+            raise TypeError(f'{owner} and {name} have one arch_prefix, {network.arch_prefix!r}')
     return dict(sorted(networks.items(), key=lambda item: item[1].arch_prefix))
 
 

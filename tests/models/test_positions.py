@@ -177,6 +177,27 @@ def test_weights_of_a_tracer_are_not_kept(kept):
     assert not kept
 
 
+def test_transforms_of_torch_func_leave_nothing_behind(kept):
+    table = torch.randn(4, 5)
+
+    def loss(table: Tensor) -> Tensor:
+        return resize_grid(table, (2, 2), (3, 3)).pow(3).sum()
+
+    first, second = (torch.func.hessian(loss)(table) for _ in range(2))
+    assert torch.equal(first, second) and torch.equal(
+        torch.func.grad(loss)(table), torch.func.grad(loss)(table)
+    )
+
+
+def test_a_recorded_graph_owns_its_weights(kept, monkeypatch):
+    axis_weights((2, 2), (3, 4), torch.zeros(1))
+    monkeypatch.setattr(positions, '_is_recorded', lambda like: True)
+    recorded = axis_weights((2, 2), (3, 4), torch.zeros(1))
+    assert not any(weights is other for weights in recorded for other in kept.values())
+    axis_weights((2, 2), (5, 6), torch.zeros(1))
+    assert len(kept) == 2
+
+
 def test_many_threads_share_the_weights(kept, monkeypatch):
     monkeypatch.setattr(positions, 'MOST_KEPT', 2)
 

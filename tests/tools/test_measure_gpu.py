@@ -35,6 +35,12 @@ def test_what_has_succeeded_is_not_repeated(commands, tmp_path, capsys):
     assert '3 passed' in capsys.readouterr().out
 
 
+def test_one_folder_is_for_one_device(commands, tmp_path, capsys):
+    assert measure(tmp_path, 'speed') == 0
+    assert tool.main(['--out', str(tmp_path), '--device', 'cuda', '--steps', 'speed']) == 1
+    assert 'measurements of cpu' in capsys.readouterr().err
+
+
 def test_an_unknown_step(commands, tmp_path, capsys):
     assert measure(tmp_path, 'sped') == 1
     assert "'sped'" in capsys.readouterr().err and not list(tmp_path.iterdir())
@@ -56,4 +62,4 @@ def test_every_step_names_its_device_and_folder(device, tmp_path):
     for name in ('speed', 'ways', 'float32', 'compiled'):
         words = list(map(str, steps[name]))
         assert words[words.index('--device') + 1] == device and str(tmp_path / name) in words
-    assert ('--amp' in steps['training-amp']) == (device != 'cpu')
+    assert ('training-amp' in steps) == (device != 'cpu')

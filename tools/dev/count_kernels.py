@@ -7,11 +7,13 @@ the training step without an optimizer.
 """
 
 import sys
+from argparse import Namespace
 
 import torch
-from time_backbones import size
+from rich.table import Table
 
 from benchmark.kernels import Count, count_forward, count_step, parts_of
+from benchmark.timing import size
 from ptnt_mm.cli.start import Parser
 from ptnt_mm.models import PyramidTNT
 from ptnt_mm.models.pyramid_tnt import ARCHS
@@ -32,7 +34,7 @@ def main(words: list[str] | None = None) -> int:
     return parser.run(print_counts, words)
 
 
-def print_counts(args) -> None:
+def print_counts(args: Namespace) -> None:
     """Print the table."""
     print(to_text(table_of(count_parts(args.arch, args.size, args.batch))))
 
@@ -51,7 +53,7 @@ def count_parts(arch: str, size: tuple[int, int], batch: int = 1) -> dict[str, t
     return counts | {'all': (sum(forwards, Count()), sum(steps, Count()))}
 
 
-def table_of(counts: dict[str, tuple[Count, Count]]):
+def table_of(counts: dict[str, tuple[Count, Count]]) -> Table:
     """One row for each part."""
     table = new_table('part', *_COLUMNS)
     for name, both in counts.items():

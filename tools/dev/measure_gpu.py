@@ -72,29 +72,36 @@ def steps_for(device: str, out: Path) -> dict[str, list[str | Path]]:
         chosen = ['--models', *models, '--dtypes', dtype, '--batches', *batches]
         return [*speed, *chosen, '--out', out / name, '--overwrite']
 
-    lower = [] if on_cpu else ['--amp']  # which ptnt refuses without a GPU
     train = [python, '-m', 'ptnt_mm', 'train', TRAINING, '--overwrite', '--work-dir']
     short = ['--cfg-options', f'train_cfg.max_epochs={1 if on_cpu else 4}']
     short += ['train_cfg.val_interval=100', 'default_hooks.logger.interval=1']
     short += ['train_dataloader.dataset.indices=8'] if on_cpu else []
-    return {
+    steps = {
         'speed': timed('speed', [*ours, *PEERS], 'bfloat16', batches),
         'ways': timed('ways', WAYS, 'bfloat16', batches[:1]),
         'tests': [python, '-m', 'pytest', '-q', '-m', 'gpu', ROOT / 'tests/gpu'],
         'data': [python, '-m', 'ptnt_mm', 'demo', out / 'data/demo'],
         'training-float32': [*train, out / 'training-float32', *short],
-        'training-amp': [*train, out / 'training-amp', *lower, *short],
+        'training-amp': [*train, out / 'training-amp', '--amp', *short],
         'float32': timed(
             'float32', [*dict.fromkeys([ours[0], ours[-1]]), *PEERS], 'float32', batches[:1]
         ),
         'compiled': timed('compiled', ['ptnt_s', 'ptnt_s+compile'], 'bfloat16', batches[:1]),
     }
+    if on_cpu:
+        del steps['training-amp']  # which ptnt refuses without a GPU
+    return steps
 
 
 def run(name: str, command: list[str | Path], args: Namespace) -> bool:
     """Run a step unless it has succeeded before; return whether it has now."""
     done, log = args.out / f'{name}.done', args.out / f'{name}.log'
     if done.exists():
+        device = done.read_text(encoding='utf-8')
+        if device != args.device:
+            raise UserError(
+                f'{args.out} has measurements of {device}: choose another folder for `out`'
+            )
         return True
     paths = [ROOT, *filter(None, [os.environ.get('PYTHONPATH')])]
     environment = {**os.environ, 'PYTHONPATH': os.pathsep.join(map(str, paths))}
@@ -108,7 +115,7 @@ def run(name: str, command: list[str | Path], args: Namespace) -> bool:
         ).returncode
     print(f'{name}: {time.monotonic() - start:.0f} s, exit status {status}', flush=True)
     if status == 0:
-        done.touch()
+        done.write_text(args.device, encoding='utf-8')
     return status == 0
 
 
@@ -117,9 +124,8 @@ def report(out: Path) -> str:
     found = []
     for name in ('speed', 'ways', 'float32', 'compiled'):
         if (out / f'{name}.done').exists():
-            lines = (out / f'{name}.log').read_text(encoding='utf-8').splitlines()
-            first = next(i for i, line in enumerate(lines) if line.startswith('date '))
-            found.append('\n'.join(lines[first:]))
+            _, date, tables = (out / f'{name}.log').read_text(encoding='utf-8').partition('date ')
+            found.append((date + tables).strip())
     if (out / 'tests.done').exists():
         lines = (out / 'tests.log').read_text(encoding='utf-8').splitlines()
         found += [line for line in lines if ' passed' in line]
@@ -129,7 +135,7 @@ def report(out: Path) -> str:
 
 
 def curves(out: Path) -> str:
-    """The losses of both trainings, as a table."""
+    """The losses of both training runs, as a table."""
     losses = {name: losses_of(out / f'training-{name}') for name in ('float32', 'amp')}
     table = new_table('iterations', *losses)
     length = min(map(len, losses.values()))

@@ -19,7 +19,7 @@ from benchmark.figures import draw_sizes, draw_speed_and_memory
 from benchmark.machine import describe_machine
 from benchmark.report import to_dicts, to_tables
 from benchmark.run import check_machine, time_contenders, with_costs
-from benchmark.timing import FORWARD, MODES, Setting
+from benchmark.timing import FORWARD, MODES, Setting, size
 from ptnt_mm.cli.start import Parser
 from ptnt_mm.options import positive
 from ptnt_mm.utils.atomic_files import check_new, write_atomically
@@ -66,12 +66,6 @@ def main(words: list[str] | None = None) -> int:
     words = sys.argv[1:] if words is None else words
     # The default measurements take long, and may not have been intended.
     return parser.run(time_backbones, words or ['--help'])
-
-
-def size(text: str) -> tuple[int, int]:
-    """Height and width in pixels, from text such as '800x1344'; argparse prints errors."""
-    height, _, width = text.partition('x')
-    return positive(height), positive(width)
 
 
 def time_backbones(args: argparse.Namespace) -> None:

@@ -148,7 +148,7 @@ def parts_of(model: PyramidTNT, image: Tensor) -> Iterator[tuple[str, nn.Module,
         handles.append(stage.register_forward_pre_hook(record(f'stage {number}')))
     for number, merges in enumerate(zip(model.word_merges, model.sentence_merges, strict=True), 1):
         handles += [merge.register_forward_pre_hook(record(f'merge {number}')) for merge in merges]
-    with torch.no_grad(), _CountKernels(Count()):
+    with torch.no_grad(), _CountKernels(Count()):  # for the order of axes of a GPU
         model(image)
     for handle in handles:
         handle.remove()

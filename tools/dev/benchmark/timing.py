@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from benchmark.contenders import CHANNELS_LAST, COMPILED, GRAPH, build_contender
+from ptnt_mm.options import positive
 from ptnt_mm.utils.errors import UserError
 
 FORWARD, TRAINING = 'forward', 'training step'
@@ -33,6 +34,12 @@ class Setting:
     def __str__(self) -> str:
         height, width = self.size
         return f'{self.mode}, {height}x{width}, batch {self.batch}, {self.dtype}, {self.device}'
+
+
+def size(text: str) -> tuple[int, int]:
+    """Height and width in pixels, from text such as '800x1344'; argparse prints errors."""
+    height, _, width = text.partition('x')
+    return positive(height), positive(width)
 
 
 def prepare_run(
@@ -102,8 +109,11 @@ class _Recorded:
         if device == 'cpu':
             raise UserError('a CUDA graph needs a GPU')
         self.start, self.graph = start, torch.cuda.CUDAGraph()
-        with torch.cuda.stream(torch.cuda.Stream(device)):
-            start(), start()
+        stream = torch.cuda.Stream(device)
+        stream.wait_stream(torch.cuda.current_stream(device))
+        with torch.cuda.stream(stream):
+            for _ in range(2):
+                start()
         torch.cuda.synchronize(device)
         with torch.cuda.graph(self.graph):
             start()
