@@ -26,9 +26,10 @@ _COLOURS = [*class_colours(63), _UNTRACKED]
 class Tracker:
     """Numbers the objects of one video with OC-SORT, which compares boxes and not pixels.
 
-    A track starts when an object is detected in three successive frames, and waits for a second
-    after its last detection. Classes are not compared: an object keeps its number when the
-    detector confuses its class. Source: `OC-SORT <https://arxiv.org/abs/2203.14360>`_.
+    An object has a number from the third successive frame in which it is detected, in the first
+    frames of a video from the second. If it is lost, its number waits for a second. Classes are not
+    compared: an object keeps its number when the detector confuses its class. Source:
+    `OC-SORT <https://arxiv.org/abs/2203.14360>`_.
 
     Args:
         frame_rate: Frames per second.
@@ -61,7 +62,7 @@ class Tracker:
         """
         from supervision import Detections
 
-        found = Detections(boxes.double().numpy(), confidence=scores.numpy())
+        found = Detections(boxes.double().numpy(), confidence=scores.double().numpy())
         # The tracker changes the order.
         found.data['row'] = np.arange(len(boxes))
         tracked = self._oc_sort.update(found)
