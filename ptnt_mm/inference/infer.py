@@ -19,7 +19,7 @@ from ptnt_mm.inference.source import (
     process_images,
     process_video,
 )
-from ptnt_mm.inference.tracking import FRAME_RATE, in_frame_order, require_trackers
+from ptnt_mm.inference.tracking import FRAME_RATE, Tracker, in_frame_order, require_trackers
 from ptnt_mm.inference.video import Window
 from ptnt_mm.options import documented
 from ptnt_mm.utils.console import fitted
@@ -126,7 +126,8 @@ def infer(
             score_thr=predictor.score_thr,
             classes=predictor.classes,
         )
-        print(fitted(_closing(results, predictor), sys.stdout))
+        tracker = predictor.tracker if track else None
+        print(fitted(_closing(results, predictor, tracker), sys.stdout))
     if label_files is not None:
         print(label_files.write(results.found, predictor.classes, images.root))
     if results.failed:
@@ -135,22 +136,22 @@ def infer(
     return results.file
 
 
-def _closing(results: Results, predictor: Predictor) -> str:
+def _closing(results: Results, predictor: Predictor, tracker: Tracker | None) -> str:
     """A summary with the paths of the results, and with what was found."""
     images = counted(len(results.found), 'image')
     drawn = f'  drawn: {results.drawn}' if results.drawn.exists() else ''
     paths = f'Processed {images}. Predictions: {results.file}{drawn}'
-    return '\n'.join((paths, *_found(results, predictor)))
+    return '\n'.join((paths, *_found(results, predictor, tracker)))
 
 
-def _found(results: Results, predictor: Predictor) -> Iterator[str]:
+def _found(results: Results, predictor: Predictor, tracker: Tracker | None) -> Iterator[str]:
     """How many objects there are; without any, how close the best score came to the limit."""
     for kind, counts in results.counts.items():
         noun = _NOUNS[kind]
         without, images = counts.count(0), counted(len(counts), 'image')
         if kind == 'detections' and any(counts):
             with_any = len(counts) - without
-            tracks = f': {counted(predictor.tracker.count, "track")}' if predictor.tracker else ''
+            tracks = f': {counted(tracker.count, "track")}' if tracker else ''
             yield f'Found {counted(sum(counts), noun)} in {with_any} of {images}{tracks}'
         elif without and predictor.highest_below is None:
             yield f'Found no {noun} in {without} of {images}, with whatever score'

@@ -27,7 +27,6 @@ class Same:
     classes = ('thing',)
     score_thr = 0.3
     value_range = None
-    tracker = None
     images = 0
 
     def load(self, image: Path | np.ndarray) -> LoadedImage:
