@@ -249,8 +249,12 @@ def test_the_package_is_named_before_a_model_is_loaded(place: Path, monkeypatch,
 def test_the_code_of_the_page(checkpoint: Path, trackers: None, tmp_path: Path, monkeypatch):
     (block,) = (b for b in pages.blocks(ROOT / 'docs' / 'videos.md') if b.language == 'python')
     code = block.text
-    changes = dict(retinanet_ptnt_s_1x=NAME, person='cup').items()
-    for theirs, ours in (*changes, ('epoch_12.pth', str(checkpoint))):
+    changes = {
+        'my_project/work_dir/epoch_12.pth': str(checkpoint),
+        'my_project': NAME,
+        'person': 'cup',
+    }
+    for theirs, ours in changes.items():
         assert theirs in code
         code = code.replace(theirs, ours)
     monkeypatch.chdir(tmp_path)
