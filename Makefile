@@ -48,7 +48,7 @@ endif
 		test "$$($(PYTHON) -V)" = "$$(.venv/bin/python -V)" || $(PYTHON) -m venv --clear .venv
 	@.venv/bin/python -m pip install --quiet -c requirements/constraints.txt pip uv
 	@$(INSTALL) setuptools
-	@$(INSTALL) --compile-bytecode --no-build-isolation -e '.[det,seg,cls,start,vis,dev]'
+	@$(INSTALL) --compile-bytecode --no-build-isolation -e '.[det,seg,cls,start,track,vis,dev]'
 	@.venv/bin/python -c 'import cv2' 2>/dev/null || { .venv/bin/uv pip uninstall --python .venv/bin/python \
 		opencv-python && $(INSTALL) --no-deps opencv-python-headless; }
 	@.venv/bin/python -m ptnt_mm mmcv-ops install

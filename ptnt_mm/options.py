@@ -191,6 +191,8 @@ ptnt infer photos model.onnx
         Switch('draw', 'write no pictures', default=True, flags=('--no-draw',)),
         Option('labels', 'also write what a detector finds as label files, to correct them in '
                'CVAT, Label Studio or LabelMe', choices=('coco', 'yolo', 'voc', 'labelme')),
+        Switch('track', 'number the objects of a video or of a folder of frames, and keep the '
+               'number of each; needs the package trackers'),
         Switch('show', 'show a video or a webcam in a window; q ends it'),
         _DEVICE,
     ),

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import torch
 from mmdet.structures import DetDataSample
 from mmdet.structures.mask import mask2bbox
 from mmengine.config import Config
@@ -12,6 +13,7 @@ from torch import nn
 from ptnt_mm.drawing.object_drawings import draw_objects
 from ptnt_mm.inference.loading import ConfigLoader
 from ptnt_mm.inference.predictor import Image, Predictor, fill_sample
+from ptnt_mm.inference.tracking import Tracker, by_track
 from ptnt_mm.labels.masks import encode_mask
 
 _SCORE_THR = 0.3
@@ -27,19 +29,22 @@ class _Detector(Predictor):
         score_thr = _SCORE_THR if score_thr is None else score_thr
         super().__init__(model, dataset_meta, score_thr, loader)
 
+    def track(self, frame_rate: float) -> None:
+        """Treat the images from now on as the frames of a video, and follow objects."""
+        self.tracker = Tracker(frame_rate)
+
     def _best(self, found: InstanceData) -> InstanceData:
         self.leave_out(found.scores[found.scores < self.score_thr])
         found = found[found.scores >= self.score_thr]
-        return found[found.scores.argsort(descending=True, stable=True)]
+        found = found[found.scores.argsort(descending=True, stable=True)]
+        if self.tracker is not None:
+            found.track_ids = self.tracker.update(_boxes(found), found.scores)
+        return found
 
     def describe(self, sample: DetDataSample) -> dict:
         """List the detections; boxes are [x1, y1, x2, y2] in pixels, masks COCO's run lengths."""
         found = sample.pred_instances
-        boxes = found.get('bboxes')
-        if 'masks' in found and (boxes is None or not boxes.any()):
-            # SOLO predicts masks without boxes.
-            boxes = mask2bbox(found.masks)
-        values = found.labels.tolist(), found.scores.tolist(), boxes.tolist()
+        values = found.labels.tolist(), found.scores.tolist(), _boxes(found).tolist()
         detections = [
             dict(
                 label=self.name(label),
@@ -48,14 +53,20 @@ class _Detector(Predictor):
             )
             for label, score, box in zip(*values, strict=True)
         ]
+        if 'track_ids' in found:
+            for detection, track_id in zip(detections, found.track_ids.tolist(), strict=True):
+                detection['track_id'] = track_id or None
         if 'masks' in found:
             for detection, mask in zip(detections, found.masks.numpy(), strict=True):
                 detection['mask'] = encode_mask(mask)
         return dict(detections=detections)
 
     def draw(self, image: np.ndarray, sample: DetDataSample) -> np.ndarray:
-        """Draw boxes, masks, names and scores, the best on top."""
-        return draw_objects(image, sample.pred_instances, self.dataset_meta)
+        """Draw boxes, masks, names and scores, the best on top; tracks have a colour each."""
+        found = sample.pred_instances
+        if 'track_ids' not in found:
+            return draw_objects(image, found, self.dataset_meta)
+        return draw_objects(image, *by_track(found, [*map(self.name, found.labels.tolist())]))
 
 
 class Detector(_Detector):
@@ -81,3 +92,12 @@ class ExportedDetector(_Detector):
         sample = fill_sample(DetDataSample(), self.model(self.load(image).pixels[..., ::-1]))
         sample.pred_instances = self._best(sample.pred_instances)
         return sample
+
+
+def _boxes(found: InstanceData) -> torch.Tensor:
+    """Boxes (n, 4) in pixels: left, top, right, bottom."""
+    boxes = found.get('bboxes')
+    # SOLO predicts masks, with boxes of zeros.
+    if 'masks' in found and (boxes is None or not boxes.any()):
+        return mask2bbox(found.masks)
+    return boxes

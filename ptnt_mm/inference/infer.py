@@ -19,6 +19,7 @@ from ptnt_mm.inference.source import (
     process_images,
     process_video,
 )
+from ptnt_mm.inference.tracking import FRAME_RATE, Tracker, in_frame_order, require_trackers
 from ptnt_mm.inference.video import Window
 from ptnt_mm.options import documented
 from ptnt_mm.utils.console import fitted
@@ -47,6 +48,7 @@ def infer(
     score_thr: float | None = None,
     draw: bool = True,
     labels: str | None = None,
+    track: bool = False,
     show: bool = False,
     device: str | None = None,
     config_name: str | None = None,
@@ -79,9 +81,13 @@ def infer(
     out = default_out(source) if out is None else Path(out)
     if out.resolve() == Path(source).resolve():
         raise UserError(f'`out={out}` is the folder of the images: choose another one')
+    if track:
+        require_trackers()
     results = Results(out, overwrite)
     label_files = LabelFiles(labels, out) if labels is not None else None
     images = find_source(source, results.drawn)
+    if track and isinstance(images, Images):
+        images = in_frame_order(images)
     if label_files is not None:
         if not isinstance(images, Images):
             raise UserError(f'`labels={labels}` is for images; {source} is a video or a webcam')
@@ -96,6 +102,8 @@ def infer(
             predictor = load_predictor(config, checkpoint, device, score_thr)
     if label_files is not None and not predictor.finds_objects:
         raise UserError(f'`labels={labels}` is for detectors: this model finds no boxes')
+    if track:
+        predictor.track(FRAME_RATE if isinstance(images, Images) else images.fps)
     if predictor.classes is None:
         print(_NO_NAMES, file=sys.stderr)
     if isinstance(images, Images) and images.skipped:
@@ -118,7 +126,8 @@ def infer(
             score_thr=predictor.score_thr,
             classes=predictor.classes,
         )
-        print(fitted(_closing(results, predictor), sys.stdout))
+        tracker = predictor.tracker if track else None
+        print(fitted(_closing(results, predictor, tracker), sys.stdout))
     if label_files is not None:
         print(label_files.write(results.found, predictor.classes, images.root))
     if results.failed:
@@ -127,22 +136,23 @@ def infer(
     return results.file
 
 
-def _closing(results: Results, predictor: Predictor) -> str:
+def _closing(results: Results, predictor: Predictor, tracker: Tracker | None) -> str:
     """A summary with the paths of the results, and with what was found."""
     images = counted(len(results.found), 'image')
     drawn = f'  drawn: {results.drawn}' if results.drawn.exists() else ''
     paths = f'Processed {images}. Predictions: {results.file}{drawn}'
-    return '\n'.join((paths, *_found(results, predictor)))
+    return '\n'.join((paths, *_found(results, predictor, tracker)))
 
 
-def _found(results: Results, predictor: Predictor) -> Iterator[str]:
+def _found(results: Results, predictor: Predictor, tracker: Tracker | None) -> Iterator[str]:
     """How many objects there are; without any, how close the best score came to the limit."""
     for kind, counts in results.counts.items():
         noun = _NOUNS[kind]
         without, images = counts.count(0), counted(len(counts), 'image')
         if kind == 'detections' and any(counts):
             with_any = len(counts) - without
-            yield f'Found {counted(sum(counts), noun)} in {with_any} of {images}'
+            tracks = f': {counted(tracker.count, "track")}' if tracker else ''
+            yield f'Found {counted(sum(counts), noun)} in {with_any} of {images}{tracks}'
         elif without and predictor.highest_below is None:
             yield f'Found no {noun} in {without} of {images}, with whatever score'
         elif without:

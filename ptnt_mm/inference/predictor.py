@@ -12,7 +12,9 @@ from mmengine.structures import InstanceData, PixelData
 from ptnt_mm.deploy import Detections
 from ptnt_mm.drawing.class_drawings import class_name
 from ptnt_mm.inference.loading import ConfigLoader, LoadedImage, PixelLoader
+from ptnt_mm.inference.tracking import Tracker
 from ptnt_mm.utils.decoding import Range
+from ptnt_mm.utils.errors import UserError
 
 Image = str | Path | np.ndarray | LoadedImage
 """A file, an array (H, W, 3) uint8 in BGR, or an image that a predictor has loaded."""
@@ -33,6 +35,7 @@ class Predictor(ABC):
         score_thr: The value in use; None for tasks without scores.
         highest_below: The highest score so far that was too low for a prediction; None without any.
         finds_objects: Whether its predictions are boxes, with or without masks.
+        tracker: The ``Tracker`` of a detector that follows objects, see :meth:`track`; or None.
     """
 
     finds_objects = False
@@ -48,6 +51,7 @@ class Predictor(ABC):
         self.dataset_meta = dataset_meta
         self.score_thr = score_thr
         self.highest_below: float | None = None
+        self.tracker: Tracker | None = None
         self.model = model
         self._loader = loader or PixelLoader()
 
@@ -60,6 +64,17 @@ class Predictor(ABC):
     def limit(self) -> str:
         """The setting, with its value, below which scores are too low."""
         return f'`score_thr={self.score_thr}`'
+
+    def track(self, frame_rate: float) -> None:
+        """Treat the images from now on as the frames of a video, and follow its objects.
+
+        Args:
+            frame_rate: Frames per second.
+
+        Raises:
+            UserError: if the model predicts no objects.
+        """
+        raise UserError('`track=True` is for detectors: this model finds no objects to follow')
 
     def leave_out(self, scores: torch.Tensor) -> None:
         """Remember the highest of scores (n,) that are too low."""
