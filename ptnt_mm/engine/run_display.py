@@ -68,12 +68,14 @@ class RunDisplay(Hook):
             self._bars = self._epoch = self._evaluation = None
 
     def before_train(self, runner: Any) -> None:
-        """Say where a resumed run continues."""
+        """Say where a resumed run continues, or which detector a new one starts from."""
         if self._is_active:
             self._start()
             if runner.iter:
                 unit = 'epoch' if _has_epochs(runner) else 'iteration'
                 say(f'Continuing after {unit} {_steps(runner)[unit]}')
+            elif runner._load_from:
+                say(f'Starting from the whole model in {runner._load_from}')
 
     def before_val(self, runner: Any) -> None:
         """Start the bars, if training has not."""

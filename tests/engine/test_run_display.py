@@ -81,6 +81,26 @@ def test_a_file_gets_a_line_for_each_interval(tmp_path: Path, capsys):
     assert lines == ['2', '4', '5']
 
 
+def test_the_model_that_a_run_starts_from_is_named(tmp_path: Path, capsys):
+    first = epochs(tmp_path / 'first')
+    build_runner(first).train()
+    second = epochs(tmp_path / 'second')
+    second.load_from = str(tmp_path / 'first' / 'epoch_2.pth')
+    runner = build_runner(second)
+    with display_of(runner):
+        runner.train()
+    words = capsys.readouterr().out.split()  # a long path has its own line
+    assert words[(at := words.index('Starting')) : at + 6] == [
+        'Starting',
+        'from',
+        'the',
+        'whole',
+        'model',
+        'in',
+    ]
+    assert words[at + 6] == second.load_from
+
+
 def test_best_scores_have_their_steps():
     hub = MessageHub.get_instance('best_scores')
     hub.update_info('best_score', 0.5)
