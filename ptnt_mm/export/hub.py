@@ -31,13 +31,13 @@ _TASKS = {
 
 
 class Publication(NamedTuple):
-    """What is uploaded, before it is."""
+    """The files to upload."""
 
     files: dict[str, bytes]
     """By name: weights, config, facts and model card."""
 
     changes: list[str]
-    """What was removed from the config, and warnings."""
+    """Settings removed from the config, and warnings."""
 
 
 def publish_to_hub(file: str, address: str, overwrite: bool = False) -> tuple[str, list[str]]:

@@ -46,9 +46,14 @@ _TILE = re.compile(r'(.+?)[_\-](\d+)[_\-](\d+)$')
 _NUMBERED = re.compile(r'(.*?)(\d+)$')
 
 
+def digest(content: bytes) -> bytes:
+    """The SHA-256 of the content of an image, by which equal files are found."""
+    return hashlib.sha256(content).digest()
+
+
 def digests_of(paths: Sequence[Path], what: str) -> dict[Path, bytes]:
-    """A hash of the bytes of each image; ``what`` is shown while this takes its time."""
-    found = on_threads(lambda path: hashlib.sha256(path.read_bytes()).digest(), paths, what)
+    """The digest of each image; ``what`` is shown while this takes its time."""
+    found = on_threads(lambda path: digest(path.read_bytes()), paths, what)
     return dict(zip(paths, found, strict=True))
 
 

@@ -48,7 +48,7 @@ class LabelRule(FindingKind):
     only_if_many: bool = False
 
     def left(self, chosen: np.ndarray) -> np.ndarray:
-        """What is left of all, (N,) bool, if the rule applies to the chosen ones, (N,) bool."""
+        """The labels that are kept, (N,) bool, if the rule applies to the chosen, (N,) bool."""
         return ~chosen | self.is_kept
 
     def advice_for(self, chosen: np.ndarray) -> str:

@@ -74,7 +74,7 @@ def read_earlier(folder: Path) -> EarlierProject:
         raise UserError(f'`like={folder}`: expected a project, a folder created by ptnt new')
     config = read_config(folder / PROJECT_CONFIG)
     images, classes = config.get('images'), config.get('classes')
-    if not isinstance(images, str) or not isinstance(classes, Sequence):
+    if not isinstance(images, str) or not isinstance(classes, (list, tuple)):
         raise UserError(f'{config.filename} has no `images` and `classes`, as ptnt new writes them')
     splits: dict[Path, str] = {}
     for split in ('train', 'val', 'test'):
@@ -89,7 +89,13 @@ def _names(labels: Path, split: str) -> Iterable[str]:
         return [image['file_name'] for image in read_coco(file).images.values()]
     if not (file := labels / f'{split}.txt').is_file():
         return []
-    lines = file.read_text(encoding='utf-8').splitlines()
+    try:
+        lines = file.read_text(encoding='utf-8').splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(
+            f'{file} cannot be read: {error}; expected the list that ptnt new wrote, in UTF-8: '
+            'restore it, or create the project without `like`'
+        ) from error
     # Those of classifiers end with the number of a class.
     has_only_names = (labels / 'masks').is_dir()
     return [line if has_only_names else line.rpartition(' ')[0] for line in lines]

@@ -20,7 +20,7 @@ from ptnt_mm.engine.load_in_range import stated_range
 from ptnt_mm.explain.causes import one_line
 from ptnt_mm.labels.tree import Tree
 from ptnt_mm.project.create import PROBLEMS
-from ptnt_mm.report.data_splits import Copy, Data, read_data, resized
+from ptnt_mm.report.data_splits import Copy, Data, read_data
 from ptnt_mm.report.network_input import NetworkInput, network_inputs
 from ptnt_mm.report.problems import ProblemsOfImage, group_problems
 from ptnt_mm.utils.colours import as_hex, palette_of
@@ -152,9 +152,8 @@ def _facts(data: Data, network: Network) -> Iterator[tuple[str, str]]:
     if data.kind == 'object' and train:
         yield 'training objects', f'{sum(len(image.labels) for image in train):,}'
     sizes = [image.size for image in train if image.size]
-    if sizes:
-        trained = np.median([resized(size, data.pipeline) for size in sizes], axis=0)
-        yield 'trained at', _pixels(trained)
+    if sizes and data.trained:
+        yield 'trained at', _pixels(np.median([data.trained[size] for size in sizes], axis=0))
     if network.stride:
         yield 'finest stride', f'{network.stride:g} px'
 
@@ -170,7 +169,8 @@ def _remarks(
     for note in data.notes:
         yield f'Not shown: {note}', ''
     for note in network.notes:
-        yield f'The training images are not shown as the network sees them: {note}', 'inputs'
+        which = 'Some' if network.inputs else 'The'
+        yield f'{which} training images are not shown as the network sees them: {note}', 'inputs'
     if lines := sum(len(group.lines) for group in problems):
         yield f'{counted(lines, "problem")}: labels or images were skipped or changed', 'problems'
     if data.copies:
@@ -221,14 +221,11 @@ def _classes(data: Data, colours: Sequence[str]) -> Iterator[ClassRow]:
 def _trained_sides(data: Data) -> dict[int, list[float]]:
     """The side of each training object by class: the root of its box's area, as trained."""
     sides: dict[int, list[float]] = {}
-    factors: dict[tuple[int, int], tuple[float, float]] = {}
     for image in data.splits.get('train', ()):
-        if not len(image.boxes) or not image.size:
+        if not len(image.boxes) or image.size not in data.trained:
             continue
-        if image.size not in factors:
-            width, height = resized(image.size, data.pipeline)
-            factors[image.size] = width / image.size[0], height / image.size[1]
-        extents = (image.boxes[:, 2:] - image.boxes[:, :2]) * factors[image.size]
+        factors = np.divide(data.trained[image.size], image.size)
+        extents = (image.boxes[:, 2:] - image.boxes[:, :2]) * factors
         for label, side in zip(image.box_labels, np.sqrt(extents.prod(axis=1)), strict=True):
             sides.setdefault(label, []).append(float(side))
     return sides
@@ -262,10 +259,10 @@ def _size_bars(data: Data) -> Iterator[Bar]:
     order = (lambda key: -len(groups[key])) if are_few else None
     for key in sorted(groups, key=order):
         label = _pixels(key) if are_few else f'{2**key}–{2 ** (key + 1)} px'
-        trained = np.array([resized(size, data.pipeline) for size in set(groups[key])])
-        low, high = trained.min(axis=0).round(), trained.max(axis=0).round()
-        span = zip(low, high, strict=True)
-        note = ' × '.join(f'{a:.0f}' if a == b else f'{a:.0f}–{b:.0f}' for a, b in span)
+        trained = [data.trained[size] for size in set(groups[key]) if size in data.trained]
+        spans = ((min(sides), max(sides)) for sides in zip(*trained, strict=True))
+        shown = ((f'{low:.0f}', f'{high:.0f}') for low, high in spans)
+        note = ' × '.join(low if low == high else f'{low}–{high}' for low, high in shown)
         yield Bar(label, len(groups[key]), len(groups[key]) / most, note=note)
 
 

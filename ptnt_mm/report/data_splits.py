@@ -1,6 +1,5 @@
 """The images of a config's splits with their labels, as the hosts read them."""
 
-import hashlib
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,7 +18,7 @@ from ptnt_mm.config.settings import type_name
 from ptnt_mm.config.view import SPLITS, ConfigView
 from ptnt_mm.data.image_files import ON_THEIR_SIDE, decoded
 from ptnt_mm.explain.causes import one_line
-from ptnt_mm.labels.copies import crossing, look
+from ptnt_mm.labels.copies import crossing, digest, look
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.many_files import on_threads
 
@@ -66,6 +65,8 @@ class Data:
         kind: What has labels: 'object', 'image' or 'mask'.
         splits: The images of each split; two splits of the same images are listed once.
         copies: Images in two splits that show the same.
+        trained: For each size of images, the (width, height) in pixels that the pipeline resizes
+            them to; empty if this is unknown.
         sets: The data sets, whose ``sample_entries`` are those of a few images.
         notes: Why something could not be read.
     """
@@ -74,6 +75,7 @@ class Data:
     kind: str = 'object'
     splits: dict[str, list[DataImage]] = field(default_factory=dict)
     copies: list[Copy] = field(default_factory=list)
+    trained: dict[tuple[int, int], tuple[float, float]] = field(default_factory=dict)
     sets: list[LoadedDataset] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -86,7 +88,7 @@ class Data:
 def read_data(view: ConfigView, samples: int) -> Data:
     """Read the data sets of all splits, and open their images.
 
-    A data set that fails becomes a note.
+    A data set that fails becomes a note, and so does a pipeline whose sizes cannot be read.
 
     Args:
         view: A config whose host is imported.
@@ -109,6 +111,11 @@ def read_data(view: ConfigView, samples: int) -> Data:
             continue
         data.splits.setdefault(split, []).extend(images)
     _open_images(data)
+    sizes = {image.size for images in data.splits.values() for image in images if image.size}
+    try:
+        data.trained = {size: resized(size, data.pipeline, data.kind) for size in sizes}
+    except Exception as error:  # the settings of a transform may be anything
+        data.notes.append(f'the sizes as trained: {one_line(error)}')
     return data
 
 
@@ -202,7 +209,7 @@ def _open_images(data: Data) -> None:
     for pair in combinations(data.splits, 2):
         first, second = ([image.path for image in data.splits[split]] for split in pair)
         same = crossing(first, second, digests, looks)
-        data.copies += [Copy(pair, (one, other)) for other, one in sorted(same.items())]
+        data.copies += [Copy(pair, (path, copy)) for copy, path in sorted(same.items())]
 
 
 def _open(path: Path) -> _Opened:
@@ -214,48 +221,67 @@ def _open(path: Path) -> _Opened:
     _, size, orientation = decoded(io.BytesIO(content), lambda image: looks.append(look(image)))
     if size is not None and orientation in ON_THEIR_SIDE:
         size = size[::-1]
-    return _Opened(hashlib.sha256(content).digest(), looks[0] if looks else None, size)
+    return _Opened(digest(content), looks[0] if looks else None, size)
 
 
-def resized(size: tuple[int, int], pipeline: Sequence[Mapping]) -> tuple[float, float]:
+def resized(
+    size: tuple[int, int], pipeline: Sequence[Mapping], kind: str = 'object'
+) -> tuple[float, float]:
     """(width, height) of an image in pixels after the resizing steps of a pipeline.
 
-    A random size is the middle of its range. Crops are not considered: they resize no object,
-    except for a classifier's.
+    Only Resize, RandomResize, RandomChoiceResize, FixShapeResize, ResizeEdge, ResizeShortestEdge
+    and a classifier's crops are known, also as choices of RandomChoice; all other steps count as
+    leaving the size as it is. A random size is the middle of its range.
 
     Args:
         size: (width, height) in pixels.
-        pipeline: The settings of the transforms. Those of other types than the hosts' leave the
-            size as it is.
+        pipeline: The settings of the transforms.
+        kind: What has labels, as in :class:`Data`. Crops resize no object; that of a classifier is
+            the image.
     """
     for step in pipeline:
         if type_name(step) == 'RandomChoice':
-            size = resized(size, next(iter(step.get('transforms', ())), ()))
-        elif type_name(step) in ('RandomResizedCrop', 'EfficientNetRandomCrop', 'CenterCrop'):
-            size = _pair(step.get('scale', step.get('crop_size')))
-        elif targets := list(_targets(size, step)):
-            size = tuple(np.mean([_fitted(size, *target) for target in targets], axis=0).tolist())
+            # As for mmcv, a choice may be a single transform.
+            choices = [[item] if isinstance(item, Mapping) else item for item in step['transforms']]
+            sizes = [resized(size, choice, kind) for choice in choices]
+            size = tuple(np.average(sizes, axis=0, weights=step.get('prob')).tolist())
+        elif type_name(step) in _CROPS:
+            if kind == 'image':
+                size = _pair(step.get('scale', step.get('crop_size')))
+        elif sizes := _sizes(size, step):
+            size = tuple(np.mean(sizes, axis=0).tolist())
     return size
 
 
-def _targets(size: tuple[float, float], step: Mapping) -> list[tuple[tuple[float, float], bool]]:
-    """The sizes that a step resizes an image to, and whether it keeps the ratio of the sides."""
-    kind, scale = type_name(step), step.get('scale')
+_CROPS = ('RandomResizedCrop', 'EfficientNetRandomCrop', 'CenterCrop')
+
+
+def _sizes(size: tuple[float, float], step: Mapping) -> list[tuple[float, float]]:
+    """The sizes that a step may resize an image to; none if it resizes nothing."""
+    name, scale = type_name(step), step.get('scale')
     keeps = bool(step.get('keep_ratio', False))
-    if kind == 'Resize':
-        factor = _pair(step.get('scale_factor') or 1)
-        scaled = (size[0] * factor[0], size[1] * factor[1])
-        return [(_pair(scale) if scale else scaled, keeps)]
-    if kind == 'RandomResize' and scale:
+    # The random ones leave the resizing to another step.
+    actual = dict(step, type=step.get('resize_type', 'Resize'))
+    if name == 'RandomResize':
         scales = [_pair(scale)] if np.ndim(scale) < 2 else list(map(_pair, scale))
-        ratio = np.mean(step.get('ratio_range') or 1)
-        return [(tuple((ratio * np.mean(scales, axis=0)).tolist()), keeps)]
-    if kind in ('RandomChoiceResize', 'ResizeEdge') and scale is None:
-        return [(_pair(one), keeps) for one in step.get('scales') or ()]
-    if kind == 'ResizeEdge':
+        middle = np.mean(step.get('ratio_range') or 1) * np.mean(scales, axis=0)
+        return _sizes(size, actual | dict(scale=tuple(middle.tolist())))
+    if name == 'RandomChoiceResize':
+        scales = step['scales'] if isinstance(step['scales'], list) else [step['scales']]
+        return [found for scale in scales for found in _sizes(size, actual | dict(scale=scale))]
+    if name == 'Resize' and scale:
+        return [_fitted(size, _pair(scale), keeps)]
+    if name == 'Resize':
+        return [_times(size, *_pair(step.get('scale_factor') or 1))]
+    if name == 'FixShapeResize':
+        return [_fitted(size, (step['width'], step['height']), keeps)]
+    if name == 'ResizeShortestEdge':
+        factor = min(_pair(scale)) / min(size)
+        limit = (step.get('max_size') or np.inf) / max(size)
+        return [_times(size, *_pair(min(factor, limit)))]
+    if name == 'ResizeEdge':
         sides = dict(short=min(size), long=max(size), width=size[0], height=size[1])
-        factor = scale / sides.get(step.get('edge', 'short'), min(size))
-        return [((size[0] * factor, size[1] * factor), False)]
+        return [_times(size, *_pair(scale / sides[step.get('edge', 'short')]))]
     return []
 
 
@@ -267,6 +293,10 @@ def _fitted(
         return target
     factor = min(max(target) / max(size), min(target) / min(size))
     return size[0] * factor, size[1] * factor
+
+
+def _times(size: tuple[float, float], width: float, height: float) -> tuple[float, float]:
+    return size[0] * width, size[1] * height
 
 
 def _pair(scale: Any) -> tuple[float, float]:

@@ -18,6 +18,7 @@ from ptnt_mm.engine.repeat import seed_cpu
 from ptnt_mm.utils.colours import as_hex, ink_on, palette_of
 
 _MOST_OBJECTS = 200  # of an image: more cannot be told apart, and outlines take room
+_UNKNOWN = (128, 128, 128)  # the colour of objects of no known class
 
 Palette = Sequence[Sequence[int]]
 
@@ -119,7 +120,7 @@ def _described(
         objects[:_MOST_OBJECTS],
         len(objects[_MOST_OBJECTS:]),
         '' if truth is None else class_map(truth.data[0].cpu().numpy(), palette),
-        '' if labels is None else ', '.join(classes[i] for i in labels.tolist()),
+        '' if labels is None else ', '.join(_name(i, classes) for i in labels.tolist()),
     )
 
 
@@ -134,13 +135,19 @@ def _objects(instances: Any, classes: Sequence[str], palette: Palette) -> list[d
     for (left, top, right, bottom), label, mask in zip(
         boxes.tolist(), instances.labels.tolist(), masks, strict=True
     ):
+        colour = palette[label] if 0 <= label < len(classes) else _UNKNOWN
         found.append(
             dict(
                 box=(left, top, round(right - left, 1), round(bottom - top, 1)),
                 outline='' if mask is None else outline(mask),
-                label=classes[label] if label < len(classes) else str(label),
-                colour=as_hex(palette[label]),
-                ink=ink_on(palette[label]),
+                label=_name(label, classes),
+                colour=as_hex(colour),
+                ink=ink_on(colour),
             )
         )
-    return sorted(found, key=lambda one: -one['box'][2] * one['box'][3])
+    return sorted(found, key=lambda item: -item['box'][2] * item['box'][3])
+
+
+def _name(label: int, classes: Sequence[str]) -> str:
+    """The name of a class, or its number if a data set has labels beyond its classes."""
+    return classes[label] if 0 <= label < len(classes) else str(label)

@@ -56,6 +56,8 @@ TABLES = {
     b'7,a.jpg,3,cat,10,5,30,35\n8,b.jpg,,,,,,\n',
     'with semicolons and decimal commas': b'file;x1;y1;x2;y2;class\na.jpg;10,0;5,0;30,0;35,0;cat\n'
     b'b.jpg;;;;;\n',
+    'with semicolons and decimal commas, without a header': b'a.jpg;10,0;5,0;30;35;cat\n'
+    b'b.jpg;;;;;\n',
     'with tabs': b'file\tx1\ty1\tx2\ty2\tclass\na.jpg\t10\t5\t30\t35\tcat\nb.jpg\t\t\t\t\t\n',
     'with quotes, spaces and CRLF': b'"a.jpg", 10, 5, 30, 35, "cat"\r\n\r\n"b.jpg", , , , , \r\n',
     'with a mark of UTF-8': b'\xef\xbb\xbfa.jpg,10,5,30,35,cat\nb.jpg,,,,,\n',
@@ -92,18 +94,18 @@ def test_a_table_without_classes_has_one(tmp_path: Path):
 @pytest.mark.parametrize(
     ('row', 'named'),
     [
-        ('a.jpg,10,5,30', 'row 3'),
-        ('a.jpg,10,5,30,35,dog,dog', 'row 3'),
+        ('a.jpg,10,5,30', 'line 3'),
+        ('a.jpg,10,5,30,35,dog,dog', 'line 3'),
         ('a.jpg,ten,5,30,35,dog', 'ten'),
         ('a.jpg,10,,30,35,dog', 'dog'),
         ('a.jpg,,,,,dog', 'dog'),
-        ('a.jpg,10,5,30,35,', 'row 3'),
+        ('a.jpg,10,5,30,35,', 'line 3'),
         ('a.jpg,nan,5,30,35,dog', 'nan'),
         ('a.jpg,30,35,10,5,dog', 'dog'),
         ('a.jpg,300,300,400,400,dog', 'dog'),
         ('a.jpg,10,5,300,35,dog', 'dog'),
         ('lost.jpg,10,5,30,35,dog', 'lost.jpg'),
-        (',10,5,30,35,dog', 'row 3'),
+        (',10,5,30,35,dog', 'line 3'),
     ],
 )
 def test_a_wrong_row_is_named_and_the_others_are_used(tmp_path: Path, row: str, named: str):
@@ -113,6 +115,22 @@ def test_a_wrong_row_is_named_and_the_others_are_used(tmp_path: Path, row: str, 
     assert found(labels)['a.jpg'][0] == ('cat', _BOX) and 'b.jpg' in found(labels)
     (problem,) = labels.problems
     assert named in problem.detail and problem.file.name == 'boxes.csv'
+
+
+def test_rows_are_named_by_their_lines_in_the_file(tmp_path: Path):
+    content = (
+        'a.jpg,10,5,30,35,cat\n\n,,,,,\n"b.jpg",10,5,30,35,"cat\nor dog"\na.jpg,x,5,30,35,cat\n'
+    )
+    (draw(tmp_path) / 'boxes.csv').write_text(content)
+    (problem,) = read(tmp_path).problems
+    assert 'line 6' in problem.detail
+
+
+def test_sizes_of_boxes_instead_of_images_are_explained(tmp_path: Path):
+    content = 'file,xmin,ymin,xmax,ymax,class,width,height\na.jpg,10,5,30,35,cat,20,30\n'
+    (draw(tmp_path) / 'boxes.csv').write_text(content)
+    with pytest.raises(UserError, match='20 x 30.*width.*rename'):
+        read(tmp_path)
 
 
 def test_an_image_with_only_wrong_rows_is_no_background(tmp_path: Path):
@@ -216,6 +234,22 @@ def test_shapes_of_via_without_area_are_reported(tmp_path: Path, name: str):
     assert name in problem.detail and problem.label == 'dog'
 
 
+@pytest.mark.parametrize('name', [['rect'], {}, None, 7])
+def test_a_region_of_via_whose_shape_is_no_text_is_reported(tmp_path: Path, name: object):
+    shape = dict(name=name, x=1, y=2, width=3, height=4)
+    labels = read(via(tmp_path, region({'class': 'cat'}), region({'class': 'dog'}, **shape)))
+    assert found(labels)['a.jpg'] == [('cat', _BOX)]
+    assert [problem.label for problem in labels.problems if problem.label] == ['dog']
+
+
+def test_a_list_of_images_of_via_is_named(tmp_path: Path):
+    via(tmp_path, region({'class': 'cat'}))
+    entry = dict(filename='b.jpg', regions=[], file_attributes={})
+    (tmp_path / 'other.json').write_text(json.dumps(dict(_via_img_metadata=[entry])))
+    (problem,) = [item for item in read(tmp_path).problems if item.file.name == 'other.json']
+    assert 'found a list' in problem.detail
+
+
 def test_regions_without_attributes_are_objects(tmp_path: Path):
     """As in the balloons of many tutorials."""
     assert read(via(tmp_path, region({}))).classes == ['object']
@@ -274,3 +308,13 @@ def test_ignored_regions_of_several_classes_are_no_contradiction():
     (rule,) = [rule for rule in REPEAT_RULES if 'different class' in rule.what]
     twice = [Listed('here', name, is_ignored) for is_ignored in (True, False) for name in 'ab']
     assert rule.applies_to(twice).tolist() == [False, False, False, True]
+
+
+def test_wrong_lines_of_kitti_make_no_classes(tmp_path: Path):
+    (draw(tmp_path, 'image_2/a.jpg') / 'label_2').mkdir()
+    (tmp_path / 'label_2' / 'a.txt').write_text(
+        kitti_line('Car', 10, 5, 30, 35) + kitti_line('DontCare', 50, 5, 60, 15) + 'Cra 0 1\n'
+    )
+    (image,) = (labels := read(tmp_path)).images
+    assert labels.classes == ['Car'] and [item.label for item in image.objects] == ['Car', 'Car']
+    assert [problem.label for problem in labels.problems] == ['Cra']

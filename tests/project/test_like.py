@@ -177,13 +177,27 @@ def test_classes_keep_their_order_and_new_ones_come_last(tmp_path: Path):
         assert [a['category_id'] for a in one] == [a['category_id'] for a in two]
 
 
-@pytest.mark.parametrize('what', ['missing', 'a folder', 'a config of another kind'])
+def test_a_list_of_a_project_that_cannot_be_read_is_named(tmp_path: Path):
+    data = made.class_folders(tmp_path / 'data')
+    create_project(data, tmp_path / 'one')
+    file = tmp_path / 'one' / 'labels' / 'train.txt'
+    file.write_bytes(b'\xff\xfe')
+    with pytest.raises(UserError, match=r'train\.txt'):
+        create_project(data, tmp_path / 'two', like=tmp_path / 'one')
+
+
+@pytest.mark.parametrize(
+    'what', ['missing', 'a folder', 'a config of another kind', 'classes as a text']
+)
 def test_what_is_no_project_is_refused_before_the_data_is_read(tmp_path: Path, what: str):
     other = tmp_path / 'other'
     if what != 'missing':
         other.mkdir()
     if what == 'a config of another kind':
         (other / 'config.py').write_text('model = dict()\n')
+        (other / 'labels').mkdir()
+    if what == 'classes as a text':
+        (other / 'config.py').write_text("images = 'data'\nclasses = 'ab'\n")
         (other / 'labels').mkdir()
     with pytest.raises(UserError, match='other'):
         create_project(tmp_path / 'nowhere', tmp_path / 'two', like=other)

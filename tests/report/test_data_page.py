@@ -22,7 +22,11 @@ from ptnt_mm.cli.main import run
 from ptnt_mm.config.hosts import import_host
 from ptnt_mm.config.read import read_config
 from ptnt_mm.config.view import ConfigView
+from ptnt_mm.labels.formats.format import Collector
+from ptnt_mm.labels.model import LabelledObject
+from ptnt_mm.labels.tree import Tree
 from ptnt_mm.report import data_content as content
+from ptnt_mm.report import network_input
 from ptnt_mm.report.data_splits import read_data, resized
 from ptnt_mm.report.network_input import shown
 from ptnt_mm.report.problems import group_problems
@@ -63,8 +67,8 @@ def test_the_page_of_each_task(task: str, projects):
     assert all(counts.values())
     if task in ('detection', 'instance'):
         assert set(counts) == set(made.NAMES)
-        assert all({one['label'] for one in image.objects} <= set(made.NAMES) for image in inputs)
-        assert any(one['outline'] for i in inputs for one in i.objects) == (task == 'instance')
+        assert all({item['label'] for item in image.objects} <= set(made.NAMES) for image in inputs)
+        assert any(item['outline'] for i in inputs for item in i.objects) == (task == 'instance')
     elif task == 'semantic':
         assert all(image.map for image in inputs)
         shares = np.array([row.pixels for row in found['classes']])
@@ -89,11 +93,11 @@ def test_boxes_are_drawn_where_the_objects_are(projects):
     for image in inputs:
         encoded = base64.b64decode(image.picture['picture'].partition(',')[2])
         pixels = np.asarray(Image.open(io.BytesIO(encoded)))
-        for one in image.objects:
-            x, y, w, h = map(round, one['box'])
+        for item in image.objects:
+            x, y, w, h = map(round, item['box'])
             red, green, _ = pixels[y + 2 : y + h - 2, x + 2 : x + w - 2].reshape(-1, 3).mean(0)
-            assert (red > green + 80) == (one['label'] == 'cell')
-            assert (green > red + 80) == (one['label'] == 'dot')
+            assert (red > green + 80) == (item['label'] == 'cell')
+            assert (green > red + 80) == (item['label'] == 'dot')
 
 
 @pytest.mark.parametrize(('key', 'value'), [(None, None), ('bgr_to_rgb', False), ('mean', None)])
@@ -128,10 +132,25 @@ def test_a_picture_has_the_colours_of_its_file(key, value):
         [dict(type='RandomResize', scale=[(300, 200), (300, 200)], keep_ratio=True)],
         [dict(type='RandomChoiceResize', scales=[(300, 200), (300, 200)], keep_ratio=True)],
         [dict(type='RandomChoice', transforms=[[dict(type='Resize', scale=(64, 32))]])],
+        [dict(type='RandomChoice', transforms=[dict(type='Resize', scale=(64, 32))])],
+        [dict(type='RandomChoiceResize', scales=(300, 200))],
+        [dict(type='CenterCrop', crop_size=40), dict(type='Resize', scale_factor=2.0)],
+        [dict(type='mmdet.FixShapeResize', width=300, height=200)],
+        [dict(type='mmseg.ResizeShortestEdge', scale=200, max_size=250)],
+        [dict(type='mmseg.ResizeShortestEdge', scale=(300, 200), max_size=1000)],
+        [
+            dict(
+                type='RandomChoiceResize',
+                scales=[200, 200],
+                resize_type='mmseg.ResizeShortestEdge',
+                max_size=1000,
+            )
+        ],
         [dict(type='RandomFlip', prob=1.0)],
     ],
 )
 def test_the_size_as_trained_is_that_of_mmcv(steps):
+    import mmseg.datasets.transforms  # noqa: F401
     from mmcv.transforms import Compose
     from mmengine.registry import TRANSFORMS
 
@@ -141,14 +160,64 @@ def test_the_size_as_trained_is_that_of_mmcv(steps):
         result = Compose([TRANSFORMS.build(step) for step in steps])(
             dict(img=pixels, img_shape=size[::-1])
         )
-    assert np.allclose(resized(size, steps), result['img'].shape[1::-1], atol=0.6)
+    kind = 'image' if steps[0]['type'] == 'CenterCrop' else 'object'
+    assert np.allclose(resized(size, steps, kind), result['img'].shape[1::-1], atol=0.6)
 
 
 def test_a_random_size_is_the_middle_of_its_range():
     step = dict(type='RandomResize', scale=(100, 100), ratio_range=(0.5, 1.5), keep_ratio=True)
     assert resized((50, 25), [step]) == (100, 50)
-    crop = dict(type='RandomResizedCrop', scale=224)
-    assert resized((50, 25), [step, crop]) == (224, 224)
+    choices = [step, [dict(type='Resize', scale=(200, 100))]]
+    choice = dict(type='RandomChoice', transforms=choices)
+    assert resized((50, 25), [choice]) == (150, 75)
+    assert resized((50, 25), [choice | dict(prob=[0.9, 0.1])]) == pytest.approx((110, 55))
+
+
+@pytest.mark.parametrize('crop', ['RandomResizedCrop', 'EfficientNetRandomCrop', 'CenterCrop'])
+def test_a_crop_resizes_images_of_a_classifier_but_no_objects(crop: str):
+    step = dict(type=crop, crop_size=224)
+    assert resized((50, 25), [step], 'image') == (224, 224)
+    assert resized((50, 25), [step], 'object') == resized((50, 25), [step], 'mask') == (50, 25)
+
+
+def test_a_pipeline_whose_sizes_cannot_be_read_is_a_reason_on_the_page(projects, tmp_path: Path):
+    folder = shutil.copytree(projects['detection'], tmp_path / 'project')
+    config = read_config(str(folder))
+    config.work_dir = str(folder / 'work_dir')
+    steps = config.train_dataloader.dataset.pipeline
+    steps.append(dict(type='RandomResize', scale='large'))
+    found = content.data_content(config, folder)
+    assert not found['data'].trained and len(found['data'].notes) == 1
+    assert sum(bar.number for bar in found['sizes']) == 6
+    assert [sum(row.counts) for row in found['classes']] and api.report_data(config).is_file()
+
+
+def test_labels_beyond_the_classes_are_drawn_by_their_numbers():
+    from mmengine.structures import InstanceData
+
+    boxes = torch.tensor([[0.0, 0, 9, 9], [0, 0, 5, 5], [0, 0, 3, 3]])
+    instances = InstanceData(bboxes=boxes, labels=torch.tensor([0, 3, -1]))
+    objects = network_input._objects(instances, ['cell'], [(255, 0, 0)])
+    assert [item['label'] for item in objects] == ['cell', '3', '-1']
+    assert objects[0]['colour'] != objects[1]['colour'] == objects[2]['colour']
+
+
+def test_a_page_says_whether_some_or_all_images_are_missing(projects, monkeypatch):
+    def remark(left: int) -> str:
+        def fails(*args: object) -> network_input.NetworkInput:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                raise ValueError('a planted fault')
+            return described(*args)
+
+        monkeypatch.setattr(network_input, '_described', fails)
+        found = content_of(projects['detection'])
+        (text,) = [text for text, _ in found['remarks'] if 'a planted fault' in text]
+        return text
+
+    described = network_input._described
+    assert remark(0).startswith('The ') and remark(1).startswith('Some ')
 
 
 def test_copies_in_two_splits_and_objects_below_the_stride(projects, tmp_path: Path):
@@ -184,6 +253,25 @@ def test_problems_are_beside_their_images(tmp_path: Path):
     assert second.boxes == [(60, 20, 16, 20)] and not first.boxes
     assert len(third.lines) == 2
     assert last.image is None and last.name == 'other.json'
+
+
+def test_problems_are_read_as_a_reader_of_labels_writes_them(tmp_path: Path):
+    """Lines with a box that is not used, one that is clipped, and a mask."""
+    boxes = {'im 0.png': (90, 10, 50, 20.5), 'im1.JPG': (60, 20, -16, 20), 'im2.png': (5, 5, 9, 9)}
+    used = made.draw(tmp_path / 'images' / 'used.png', 9)
+    collector = Collector(Tree(tmp_path))
+    file = tmp_path / 'all.json'
+    collector.add(file, collector.image(file, used), [LabelledObject('cell', (1, 1, 30, 30))] * 9)
+    paths = [made.draw(tmp_path / 'images' / name, i) for i, name in enumerate(boxes)]
+    for path, box in zip(paths, boxes.values(), strict=True):
+        mask = [[0, 0]] if path.name == 'im2.png' else None
+        collector.add(file, collector.image(file, path), [LabelledObject('a dot', box, mask)])
+    problems = [item for item in collector.finish().problems if item.file == file]
+    lines = [f'{item.file.name}: {item.kind}: {item.detail}' for item in problems]
+    groups = {group.image: group for group in group_problems('\n'.join(lines), tmp_path, paths)}
+    assert groups.keys() >= set(paths)
+    assert groups[paths[0]].boxes == [(90, 10, 50, 20.5)]
+    assert groups[paths[1]].boxes == [(44, 20, 16, 20)]
 
 
 def test_a_missing_host_and_a_failing_pipeline_are_reasons_on_the_page(projects, tmp_path: Path):

@@ -26,7 +26,7 @@ KINDS = ('stay', 'move', 'get another class', 'are deleted', 'are drawn')
 
 
 def count(detections: Sequence[dict], objects: Sequence[LabelledObject]) -> Counter[str]:
-    """What has to be done with the detections of an image, the best first, to get its objects."""
+    """Count the corrections that turn the detections of an image, best first, into its objects."""
     done: Counter[str] = Counter()
     free = set(range(len(objects)))
     boxes = np.array([box_between(*found['box']) for found in detections], float)

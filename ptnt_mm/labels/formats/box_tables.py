@@ -35,6 +35,7 @@ _ROWS = 50  # rows that show the columns of a table without a header
 _CORNERS = ('xmin', 'ymin', 'xmax', 'ymax')
 _NUMBERS = {*_CORNERS, 'width', 'height'}
 _ONLY_CLASS = 'object'  # of a table without classes
+_SIZE_OF_BOX = 'if the columns width and height have the size of the box, rename them'
 
 _NAMES = {
     'file': 'filename filepath file imagename imagepath imagefile imgname imgpath image img path '
@@ -114,8 +115,13 @@ class _Table:
     delimiter: str
 
     def number(self, text: str) -> float:
-        """Parse a number; where a comma ends no cell, it is a decimal one, as in much of Europe."""
-        return number(text if self.delimiter == ',' else text.replace(',', '.'))
+        """Parse a number."""
+        return number(_with_point(text, self.delimiter))
+
+
+def _with_point(text: str, delimiter: str) -> str:
+    """A number as Python writes it: a comma that ends no cell is a decimal one."""
+    return text if delimiter == ',' else text.replace(',', '.')
 
 
 @lru_cache(maxsize=1)
@@ -127,7 +133,8 @@ def _tables(tree: Tree) -> list[_Table]:
             with file.open('rb') as stream:
                 head = _decoded(stream.read(_HEAD))
             delimiter = _delimiter(head)
-            rows = list(islice(_rows(head, delimiter), _ROWS))
+            first = islice(_rows(head, delimiter), _ROWS)
+            rows = [[_with_point(cell, delimiter) for cell in row] for _, row in first]
         except (OSError, csv.Error):
             continue
         if (layout := _layout(rows)) is not None:
@@ -144,7 +151,8 @@ def _find(tree: Tree) -> str:
 
 def _read(tree: Tree) -> Labels:
     tables = _tables(tree)
-    collector = Collector(tree, in_pixels=any(table.layout.in_pixels for table in tables))
+    in_pixels = any(table.layout.in_pixels for table in tables)
+    collector = Collector(tree, in_pixels=in_pixels, if_other_size=_SIZE_OF_BOX)
     for table in tables:
         try:
             _add(collector, table)
@@ -162,12 +170,12 @@ def _add(collector: Collector, table: _Table) -> None:
     if not _is_unicode(content):
         labels.notes.append(f'{table.file.name} is not UTF-8: read as Windows-1252')
     by_image: dict[str, list[tuple[int, list[str]]]] = {}
-    rows = enumerate(_rows(_decoded(content), table.delimiter), start=1)
-    for place, row in islice(rows, layout.has_header, None):
+    rows = _rows(_decoded(content), table.delimiter)
+    for line, row in islice(rows, layout.has_header, None):
         if name := layout.cell(row, 'file'):
-            by_image.setdefault(name, []).append((place, row))
+            by_image.setdefault(name, []).append((line, row))
         else:
-            labels.report(table.file, 'rows that name no image', f'row {place}')
+            labels.report(table.file, 'rows that name no image', f'line {line}')
     split = split_in(table.file.stem) or collector.tree.split_of(table.file)
     for name, found in by_image.items():
         _, first = found[0]
@@ -183,10 +191,10 @@ def _objects(
     labels: Labels, table: _Table, rows: list[tuple[int, list[str]]], size: tuple[int, int]
 ) -> Iterator[LabelledObject]:
     layout = table.layout
-    for place, row in rows:
+    for line, row in rows:
         label = layout.cell(row, 'class') if 'class' in layout.columns else _ONLY_CLASS
         texts = [layout.cell(row, role) for role in _CORNERS]
-        shown = f'row {place}: {", ".join(row)[:80]}'
+        shown = f'line {line}: {", ".join(row)[:80]}'
         if len(row) != layout.count:
             what = f'{len(row)} instead of {layout.count} in {shown}'
             labels.report(table.file, 'rows with another number of columns', what, label)
@@ -232,10 +240,10 @@ def _delimiter(text: str) -> str:
     return max(',;\t', key=first.count)
 
 
-def _rows(text: str, delimiter: str) -> Iterator[list[str]]:
-    """The rows that are not empty."""
+def _rows(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows that are not empty, each with the number of its last line."""
     rows = csv.reader(io.StringIO(text, newline=''), delimiter=delimiter, skipinitialspace=True)
-    return (row for row in rows if any(map(str.strip, row)))
+    return ((rows.line_num, row) for row in rows if any(map(str.strip, row)))
 
 
 def _is_unicode(content: bytes) -> bool:

@@ -86,16 +86,24 @@ class Collector:
         tree: The folder.
         form: The form in which the format has boxes.
         in_pixels: Whether its boxes are in pixels, and not shares of the image.
+        if_other_size: Advice if images have another size than the labels state.
 
     Attributes:
         tree: The folder.
         labels: The collected labels; images are added by :meth:`finish`.
     """
 
-    def __init__(self, tree: Tree, form: BoxForm = CORNERS, in_pixels: bool = True):
+    def __init__(
+        self,
+        tree: Tree,
+        form: BoxForm = CORNERS,
+        in_pixels: bool = True,
+        if_other_size: str = '',
+    ):
         self.tree = tree
         self.labels = Labels()
         self._form, self._in_pixels = form, in_pixels
+        self._if_other_size = if_other_size
         # Only COCO states boxes next to masks; elsewhere they are made from them.
         self._states_boxes = form is CORNER_AND_SIZE
         self._images: dict[Path, LabelledImage] = {}
@@ -131,9 +139,9 @@ class Collector:
             self.labels.report(path, DAMAGED, f'named by {file.name}')
             return None
         if stated and all(stated) and stated != size:
-            self.labels.report(
-                file, 'labels for a different image size', _why_other(path, stated, size)
-            )
+            why = _why_other(path, stated, size)
+            why += f'; {self._if_other_size}' if self._if_other_size else ''
+            self.labels.report(file, 'labels for a different image size', why)
             self.labels.aside.add(path)
             return None
         known = self._images.get(path)

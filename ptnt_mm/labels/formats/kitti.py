@@ -46,8 +46,9 @@ def _read(tree: Tree) -> Labels:
         image = collector.image(file, tree.find_image(name, file.parent), name=name)
         if image is not None:
             found.append((file, image, lines))
-    classes = sorted({line.split()[0] for *_, lines in found for line in lines if line.strip()})
-    classes = [name for name in classes if name.lower() != _DONT_CARE]
+    rows = [line.split() for *_, lines in found for line in lines]
+    names = {words[0] for words in rows if len(words) in _COUNTS}
+    classes = sorted(name for name in names if name.lower() != _DONT_CARE)
     for file, image, lines in found:
         collector.add(file, image, _objects(collector.labels, file, lines, classes))
     labels = collector.finish()

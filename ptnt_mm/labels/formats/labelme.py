@@ -140,7 +140,7 @@ def _grouped(
 
 
 def _write(_: Sequence[str], images: Sequence[LabelledImage], root: Path, folder: Path) -> None:
-    """Write a file for each image, with the way to it from there."""
+    """Write a file for each image, with the path to it from there."""
     for image in images:
         file = folder / image.path.relative_to(root).with_suffix('.json')
         groups = enumerate(image.objects, start=1)

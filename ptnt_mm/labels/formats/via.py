@@ -4,7 +4,7 @@ A region has a shape and any number of attributes, of which one is the class.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -88,9 +88,9 @@ class _Content:
 
 def _content(file: Path) -> _Content:
     content = read_json(file, 'utf-8-sig')
-    images = content.get(_IMAGES, content) if isinstance(content, dict) else None
+    images = content.get(_IMAGES, content) if isinstance(content, dict) else content
     if not isinstance(images, dict):
-        raise UserError(f'expected a dict of images, found a {type(content).__name__}')
+        raise UserError(f'expected a dict of images, found a {type(images).__name__}')
     declared = content.get(_ATTRIBUTES)
     declared = declared.get('region') if isinstance(declared, dict) else None
     declared = declared.items() if isinstance(declared, dict) else ()
@@ -109,7 +109,7 @@ def _attributes_of(region: object) -> dict[str, Any]:
     return attributes if isinstance(attributes, dict) else {}
 
 
-def _class_attribute(contents: Iterator[_Content], labels: Labels) -> str | None:
+def _class_attribute(contents: Iterable[_Content], labels: Labels) -> str | None:
     """The attribute that is the class; None if no region has any.
 
     Its name decides, then that it is a choice of one, then the number of regions that have it.
@@ -163,7 +163,7 @@ def _objects(
         label = options.get(chosen[0], chosen[0])
         shape = region.get('shape_attributes') if isinstance(region, dict) else None
         kind = shape.get('name') if isinstance(shape, dict) else None
-        if kind not in _SHAPES:
+        if not isinstance(kind, str) or kind not in _SHAPES:
             labels.report(file, NO_AREA, f'{kind} of {label}, {where}', label)
             continue
         try:
