@@ -115,7 +115,8 @@ def read_data(view: ConfigView, samples: int) -> Data:
     try:
         data.trained = {size: resized(size, data.pipeline, data.kind) for size in sizes}
     except Exception as error:  # the settings of a transform may be anything
-        data.notes.append(f'the sizes as trained: {one_line(error)}')
+        why = f'a resizing step of the pipeline is not understood: {one_line(error)}'
+        data.notes.append(f'the sizes as trained: {why}')
     return data
 
 

@@ -25,6 +25,7 @@ from ptnt_mm.config.view import ConfigView
 from ptnt_mm.labels.formats.format import Collector
 from ptnt_mm.labels.model import LabelledObject
 from ptnt_mm.labels.tree import Tree
+from ptnt_mm.project import create
 from ptnt_mm.report import data_content as content
 from ptnt_mm.report import network_input
 from ptnt_mm.report.data_splits import read_data, resized
@@ -256,20 +257,19 @@ def test_problems_are_beside_their_images(tmp_path: Path):
 
 
 def test_problems_are_read_as_a_reader_of_labels_writes_them(tmp_path: Path):
-    """Lines with a box that is not used, one that is clipped, and a mask."""
+    """A box that is clipped, one of negative size, and an unusable mask, beside sound ones."""
     boxes = {'im 0.png': (90, 10, 50, 20.5), 'im1.JPG': (60, 20, -16, 20), 'im2.png': (5, 5, 9, 9)}
-    used = made.draw(tmp_path / 'images' / 'used.png', 9)
-    collector = Collector(Tree(tmp_path))
-    file = tmp_path / 'all.json'
-    collector.add(file, collector.image(file, used), [LabelledObject('cell', (1, 1, 30, 30))] * 9)
     paths = [made.draw(tmp_path / 'images' / name, i) for i, name in enumerate(boxes)]
+    collector = Collector(tree := Tree(tmp_path))
+    file = tmp_path / 'all.json'
     for path, box in zip(paths, boxes.values(), strict=True):
         mask = [[0, 0]] if path.name == 'im2.png' else None
-        collector.add(file, collector.image(file, path), [LabelledObject('a dot', box, mask)])
-    problems = [item for item in collector.finish().problems if item.file == file]
-    lines = [f'{item.file.name}: {item.kind}: {item.detail}' for item in problems]
-    groups = {group.image: group for group in group_problems('\n'.join(lines), tmp_path, paths)}
-    assert groups.keys() >= set(paths)
+        sound = [LabelledObject('cell', (i, i, 20, 20)) for i in range(9)]
+        objects = [*sound, LabelledObject('a dot', box, mask)]
+        collector.add(file, collector.image(file, path), objects)
+    text = create._problems(tree, collector.finish())
+    groups = {group.image: group for group in group_problems(text, tmp_path, paths)}
+    assert groups.keys() == set(paths)
     assert groups[paths[0]].boxes == [(90, 10, 50, 20.5)]
     assert groups[paths[1]].boxes == [(44, 20, 16, 20)]
 
