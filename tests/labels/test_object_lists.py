@@ -56,8 +56,6 @@ TABLES = {
     b'7,a.jpg,3,cat,10,5,30,35\n8,b.jpg,,,,,,\n',
     'with semicolons and decimal commas': b'file;x1;y1;x2;y2;class\na.jpg;10,0;5,0;30,0;35,0;cat\n'
     b'b.jpg;;;;;\n',
-    'with semicolons and decimal commas, without a header': b'a.jpg;10,0;5,0;30;35;cat\n'
-    b'b.jpg;;;;;\n',
     'with tabs': b'file\tx1\ty1\tx2\ty2\tclass\na.jpg\t10\t5\t30\t35\tcat\nb.jpg\t\t\t\t\t\n',
     'with quotes, spaces and CRLF': b'"a.jpg", 10, 5, 30, 35, "cat"\r\n\r\n"b.jpg", , , , , \r\n',
     'with a mark of UTF-8': b'\xef\xbb\xbfa.jpg,10,5,30,35,cat\nb.jpg,,,,,\n',
@@ -74,6 +72,12 @@ def test_tables_are_read_in_every_layout_and_encoding(tmp_path: Path, kind: str)
     ((label, box),) = found(labels).pop('a.jpg')
     assert label == 'cat' and box == pytest.approx(_BOX)
     assert found(labels)['b.jpg'] == [] and not labels.problems and not labels.notes
+
+
+def test_decimal_commas_need_no_header(tmp_path: Path):
+    content = 'a.jpg;10,5;5;30,5;35,25;cat\nb.jpg;10,5;5;30,5;35;cat\n'
+    (draw(tmp_path) / 'boxes.csv').write_text(content)
+    assert found(read(tmp_path))['a.jpg'] == [('cat', (10.5, 5, 20, 30.25))]
 
 
 @pytest.mark.parametrize(
