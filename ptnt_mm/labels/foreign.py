@@ -17,7 +17,6 @@ _BY_HAND = (
     'write a CSV file with the first line filename,xmin,ymin,xmax,ymax,class and a row for each '
     'box, in pixels: it is read'
 )
-_ROBOFLOW = 'upload the images and these files to roboflow.com and export COCO'
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,8 @@ KNOWN = (
             rf'(?im)\A[^\n]*\b(x_?min|x_?1|xtl|bbox\w*|x_?cent(er|re)|left)\b'
             rf'|^[^\n]*{_IMAGE}"?[,;\t](?:[^\n]*[,;\t])?(?:{_NUMBER}[,;\t]){{3}}{_NUMBER}',
         ),
-        f'{_BY_HAND}. Or {_ROBOFLOW}',
+        'name the columns filename,xmin,ymin,xmax,ymax,class in the first line, with corners in '
+        'pixels (xmax = x + width); docs/data.md lists other names that are known',
         True,
     ),
     Foreign(

@@ -35,3 +35,21 @@ def test_every_box_is_of_one_kind(tmp_path: Path, capsys, found: list, expected:
     assert first == '1 images with 2 objects'
     cells = [cell.strip() for cell in row.strip('|').split('|')]
     assert cells == ['0.3', str(len(found)), *(str(expected.get(kind, 0)) for kind in tool.KINDS)]
+
+
+def test_an_image_is_known_by_its_path_before_its_name(tmp_path: Path, capsys):
+    """Cameras give the same names every day."""
+    made.labelme(tmp_path / 'labels' / 'tuesday')
+    made.labelme(tmp_path / 'labels' / 'wednesday')
+    for file in (tmp_path / 'labels' / 'wednesday').glob('*.json'):
+        content = json.loads(file.read_text())
+        file.write_text(json.dumps(dict(content, shapes=[])))
+    (image,) = (tmp_path / 'labels' / 'tuesday').rglob('im0.png')
+    boxes = [dict(label='cell', score=0.9, box=CELL), dict(label='dot', score=0.9, box=DOT)]
+    predictions = tmp_path / 'predictions.json'
+    predictions.write_text(json.dumps(dict(images=[dict(file=str(image), detections=boxes)])))
+    assert tool.main([str(predictions), str(tmp_path / 'labels')]) == 0
+    assert '1 images with 2 objects' in capsys.readouterr().out
+    predictions.write_text(json.dumps(dict(images=[dict(file='im0.png', detections=boxes)])))
+    assert tool.main([str(predictions), str(tmp_path / 'labels')]) == 1
+    assert 'im0.png' in capsys.readouterr().err

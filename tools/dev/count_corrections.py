@@ -7,8 +7,9 @@ A predicted box is that of an object if their IoU is 0.5 or more, the best score
 on, it can stay as it is.
 """
 
-import argparse
 import json
+import sys
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,9 +17,11 @@ from pathlib import Path
 import numpy as np
 from pycocotools import mask as coco
 
-from ptnt_mm.labels.model import LabelledObject, box_between
+from ptnt_mm.cli.start import Parser
+from ptnt_mm.labels.model import LabelledImage, LabelledObject, box_between
 from ptnt_mm.labels.recognise import read_labels, recognise
 from ptnt_mm.labels.tree import Tree
+from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.tables import markdown
 
 _SAME, _EXACT = 0.5, 0.75  # IoU
@@ -47,21 +50,42 @@ def count(detections: Sequence[dict], objects: Sequence[LabelledObject]) -> Coun
     return done
 
 
-def main(words: Sequence[str] | None = None) -> None:
-    """Print the number of images and objects, and a row for each threshold."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def labelled(file: str, images: Sequence[LabelledImage]) -> LabelledImage | None:
+    """The image of a prediction among those with labels, None without one.
+
+    If the file itself has no labels, the only image of its name counts: copies may be labelled.
+
+    Raises:
+        UserError: if several have that name.
+    """
+    path = Path(file).resolve()
+    same = [image for image in images if image.path.name == path.name]
+    exact = [image for image in same if image.path.resolve() == path]
+    if not exact and len(same) > 1:
+        raise UserError(f'{file} is not among the labelled images, and {len(same)} have its name')
+    return next(iter(exact or same), None)
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the command line; return its exit status."""
+    parser = Parser(__doc__)
     parser.add_argument('predictions', type=Path)
     parser.add_argument('labels', type=Path)
     parser.add_argument('--thresholds', type=float, nargs='+', default=(0.3, 0.4, 0.5))
-    args = parser.parse_args(words)
+    return parser.run(print_counts, words)
+
+
+def print_counts(args: Namespace) -> None:
+    """Print the number of images and objects, and a row for each threshold.
+
+    Raises:
+        UserError: if the labels cannot be read, or a prediction's image is not known.
+    """
     tree = Tree(args.labels)
-    labelled = {image.path.name: image for image in read_labels(tree, recognise(tree)).images}
+    images = read_labels(tree, recognise(tree)).images
     predicted = json.loads(args.predictions.read_text(encoding='utf-8'))['images']
-    pairs = [
-        (entry['detections'], labelled[name].objects)
-        for entry in predicted
-        if (name := Path(entry['file']).name) in labelled
-    ]
+    found = ((entry['detections'], labelled(entry['file'], images)) for entry in predicted)
+    pairs = [(detections, image.objects) for detections, image in found if image is not None]
     objects = sum(len(items) for _, items in pairs)
     print(f'{len(pairs)} images with {objects:,} objects\n')
     rows = []
@@ -75,4 +99,4 @@ def main(words: Sequence[str] | None = None) -> None:
 
 
 if __name__ == '__main__':
-    main()
+    sys.exit(main())
