@@ -16,7 +16,7 @@ from timm.models._features import feature_take_indices
 from torch import Tensor, nn
 
 from ptnt_mm.models import cpvt, pyramid_tnt
-from ptnt_mm.models.backbone import init_weights_
+from ptnt_mm.models.backbone import init_weights_, read_arch
 from ptnt_mm.models.tokens import tokens_to_contiguous_map
 from ptnt_mm.weights.fit import Trunk, compare
 from ptnt_mm.weights.names import Weights
@@ -307,7 +307,7 @@ class CPVT(_Classifier, cpvt.CPVT):
     ):
         super().__init__(
             arch,
-            out_indices=range(cpvt.CPVT_ARCHS['tiny']['depth']),
+            out_indices=range(read_arch(arch, self.archs)['depth']),
             drop_rate=proj_drop_rate,
             attn_drop_rate=attn_drop_rate,
             drop_path_rate=drop_path_rate,

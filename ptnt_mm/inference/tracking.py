@@ -1,9 +1,7 @@
 """Identities of objects in a video, for ``ptnt infer --track``. Needs the package `trackers`."""
 
-import re
 from dataclasses import replace
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +10,7 @@ import torch
 from ptnt_mm.data.image_files import Images
 from ptnt_mm.utils.colours import class_colours
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import first_few
+from ptnt_mm.utils.text import first_few, natural_order
 
 FRAME_RATE = 30.0
 """Frames per second of a folder of frames, which states none: the rate of OC-SORT's settings."""
@@ -116,11 +114,7 @@ def in_frame_order(images: Images) -> Images:
             f'`track=True` expects the frames of one video; {images.root} has images in several '
             f'folders: {first_few(sorted(map(str, folders)))}. Pass one at a time'
         )
-    return replace(images, files=tuple(sorted(images.files, key=_frame_order)))
-
-
-def _frame_order(name: Path) -> tuple[list[str | int], str]:
-    parts = re.split(r'(\d+)', name.name)
-    # Every second part is a number.
-    parts[1::2] = map(int, parts[1::2])
-    return parts, name.name
+    return replace(
+        images,
+        files=tuple(sorted(images.files, key=lambda name: (natural_order(name.name), name.name))),
+    )

@@ -17,6 +17,7 @@ from PIL import Image
 
 from ptnt_mm.labels.tree import split_named
 from ptnt_mm.utils.many_files import on_threads
+from ptnt_mm.utils.text import natural_order
 
 Groups = list[list[int]]
 Looks = Mapping[Path, np.ndarray]
@@ -164,7 +165,7 @@ def in_blocks(paths: Sequence[Path], groups: Groups, together: Groups, size: int
             blocks.append(group)
             continue
         block: list[int] = []
-        ordered = sorted(group, key=lambda i: _natural(_base(paths[i])))
+        ordered = sorted(group, key=lambda i: natural_order(_base(paths[i])))
         for k in dict.fromkeys(of_image[i] for i in ordered):
             block += together[k]
             if len(block) >= size:
@@ -355,8 +356,3 @@ def _likeness(one: np.ndarray | None, other: np.ndarray | None) -> float:
     square = other.reshape(_SIDE, _SIDE)
     turned = [np.rot90(side, k) for side in (square, square.T) for k in range(4)]
     return max(float(one @ picture.ravel()) for picture in turned)
-
-
-def _natural(name: str) -> list[tuple[int, str]]:
-    """A key that sorts img_2 before img_10."""
-    return [(int(part), '') if part.isdigit() else (-1, part) for part in re.split(r'(\d+)', name)]

@@ -1,5 +1,6 @@
 """Text for messages: shortened lists, nearest names, sizes, text that is safe to print."""
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
@@ -104,3 +105,9 @@ def duration(seconds: float) -> str:
         return f'{minutes} min'
     hours, minutes = divmod(minutes, 60)
     return f'{hours} h {minutes} min' if hours < 48 else f'{hours // 24} d {hours % 24} h'
+
+
+def natural_order(name: str) -> list[tuple[int, str]]:
+    """A key to sort names by the numbers in them: 2 before 10."""
+    parts = re.split(r'(\d+)', name)
+    return [(int(part), '') if part.isdecimal() else (-1, part) for part in parts]

@@ -55,7 +55,7 @@ def test_colours_of_a_subset_are_those_of_all_classes(
         metainfo['palette'] = [(i, i, i) for i in range(colours)]
     masks.set(type='PascalVOCDataset', ann_file='names.txt', metainfo=metainfo)
     (data,) = list_images(masks.view(), ('train',))[0]
-    found = [one.what.partition(':')[0] for one in findings_of_names(data)]
+    found = [finding.what.partition(':')[0] for finding in findings_of_names(data)]
     assert [what for what in found if 'palette' in what] == wrong
 
 

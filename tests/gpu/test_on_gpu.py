@@ -44,13 +44,17 @@ def images(size: tuple[int, int], batch: int = 2) -> Tensor:
     return torch.randn(batch, 3, *size)
 
 
-def results(model: nn.Module, image: Tensor) -> list[Tensor]:
-    """Outputs and the gradients of all parameters, on the CPU in float32."""
+def step(model: nn.Module, image: Tensor) -> list[Tensor]:
+    """Outputs and the gradients of all parameters."""
     outputs = model(image)
     model.zero_grad(set_to_none=True)
     sum(output.float().square().mean() for output in outputs).backward()
-    found = [*outputs, *(parameter.grad for parameter in model.parameters())]
-    return [tensor.detach().float().cpu() for tensor in found]
+    return [*(output.detach() for output in outputs), *(p.grad for p in model.parameters())]
+
+
+def results(model: nn.Module, image: Tensor) -> list[Tensor]:
+    """The same on the CPU in float32."""
+    return [tensor.float().cpu() for tensor in step(model, image)]
 
 
 def assert_near(found: list[Tensor], expected: list[Tensor], most: float) -> None:
@@ -136,20 +140,13 @@ def test_a_graph_repeats_a_training_step():
     expected = results(model, image)
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
-        results_on_gpu(model, image)
+        step(model, image)
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        found = results_on_gpu(model, image)
+        found = step(model, image)
     graph.replay()
     assert_near([tensor.float().cpu() for tensor in found], expected, 1e-4)
-
-
-def results_on_gpu(model: nn.Module, image: Tensor) -> list[Tensor]:
-    outputs = model(image)
-    model.zero_grad(set_to_none=True)
-    sum(output.square().mean() for output in outputs).backward()
-    return [*(output.detach() for output in outputs), *(p.grad for p in model.parameters())]
 
 
 def test_operators_of_mmcv():

@@ -98,7 +98,7 @@ def test_masks_are_read_back(tmp_path: Path, form: Format):
     found = {image.path: image for image in read(tmp_path).images}
     for image in images:
         for item, other in zip(found[image.path].objects, image.objects, strict=True):
-            pair = [run_lengths(one.segmentation, *made.SIZE[::-1]) for one in (item, other)]
+            pair = [run_lengths(x.segmentation, *made.SIZE[::-1]) for x in (item, other)]
             assert coco.iou(pair[:1], pair[1:], [0]).item() > 0.98, item.label
 
 
