@@ -172,6 +172,12 @@ def test_a_pretraining_needs_no_weights():
     assert [f.severity for f in describe_start(ConfigView(other), None)] == [Severity.NOTE]
 
 
+def test_the_start_names_the_weights():
+    other = Config(dict(train_dataloader=dict(dataset=ConfigDict(type='CustomDataset'))))
+    (finding,) = describe_start(ConfigView(other), 'tiny.pth')
+    assert finding.severity == Severity.OK and 'tiny.pth' in str(finding)
+
+
 def test_labels_of_numpy_are_counted():
     """As in mmpretrain's DTD and StanfordCars."""
     labels = [np.int64(2), np.uint8(2), 0, [0, 1], np.array([1])]

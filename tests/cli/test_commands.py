@@ -209,3 +209,11 @@ def test_other_shells_get_commands_flags_and_configs(shell: str):
     script = completion.completion(shell)
     for word in ('mmcv-ops', 'auto-scale-lr', 'inspect', 'demo_retinanet_ptnt_ti'):
         assert word in script
+
+
+def test_visualize_without_an_image_names_what_was_given(ptnt, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path('photos').mkdir()
+    for given in ('x.pth', 'photos'):
+        assert ptnt('visualize', 'x.py', given) == 1
+        assert given in capsys.readouterr().err

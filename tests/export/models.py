@@ -33,20 +33,24 @@ def narrow_config(name: str, arch: dict) -> Config:
     return config
 
 
-def host_config(name: str) -> Config:
-    """A config of mmdet, of three classes and a narrow ResNet-18."""
+def host_config(name: str, levels: int = 5) -> Config:
+    """A config of mmdet, of three classes, a narrow ResNet-18, and the finest levels.
+
+    A graph contains the head once for each level.
+    """
     config = config_from_file(Path(mmdet.__file__).parent / '.mim' / 'configs' / f'{name}.py')
     model = config.model
     model.backbone = dict(type='ResNet', depth=18, base_channels=8)
     head = model.get('bbox_head') or model.mask_head
-    strides = head.get('strides') or head.anchor_generator.strides
+    owner = head if 'strides' in head else head.anchor_generator
+    owner.strides = owner.strides[:levels]
     model.neck = dict(
         type='FPN',
         in_channels=[8, 16, 32, 64],
         out_channels=16,
         start_level=1,
         add_extra_convs='on_output',
-        num_outs=len(strides),
+        num_outs=len(owner.strides),
     )
     head.update(
         num_classes=3,

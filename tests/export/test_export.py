@@ -1,6 +1,7 @@
 """Export from a config and a checkpoint, the comparison, and predictions without torch."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from filelock import FileLock
 from inference.samples import CLASSES, save
 from mmengine.config import Config
 from PIL import Image
@@ -51,17 +53,27 @@ def config(micro_arch: dict) -> Config:
 
 @pytest.fixture(scope='module')
 def folder(config: Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a checkpoint, photographs, and the file that was exported of it."""
-    folder = tmp_path_factory.mktemp('export')
+    """A folder with a checkpoint, photographs, and the file that was exported of it.
+
+    The first of the parallel processes makes it, each takes a copy.
+    """
+    base = tmp_path_factory.getbasetemp()
+    shared = (base.parent if 'PYTEST_XDIST_WORKER' in os.environ else base) / 'exported'
+    with FileLock(shared.with_suffix('.lock')):
+        if not (shared / 'x.onnx').exists():
+            make_export(config, shared)
+    return Path(shutil.copytree(shared, tmp_path_factory.mktemp('export') / 'copy'))
+
+
+def make_export(config: Config, folder: Path) -> None:
+    (folder / 'photos').mkdir(parents=True)
     config.dump(folder / 'x.py')
     save(decided_model(config), config, dict(classes=CLASSES), folder / 'x.pth')
-    (folder / 'photos').mkdir()
     for number, size in enumerate([(192, 256), (90, 120)]):
         Image.fromarray(photograph(*size)).save(folder / 'photos' / f'{number}.png')
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         assert run('export', [*COMMAND, '--out', 'x.onnx']) == 0
-    return folder
 
 
 def test_the_file_contains_facts_about_itself(folder: Path):

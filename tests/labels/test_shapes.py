@@ -81,6 +81,13 @@ def test_shapes_without_area_are_counted_with_their_class(tmp_path: Path, kind: 
     assert {image.path.stem for image in labels.images} == {f'im{i}' for i in range(5)}
 
 
+def test_objects_that_labelme_ignores_are_counted(tmp_path: Path):
+    tree = Tree(labelme(tmp_path, label='__ignore__'))
+    labels = read_labels(tree, recognise(tree))
+    assert any(line.startswith('3 objects') and '__ignore__' in line for line in summary(labels))
+    assert {image.path.stem for image in labels.images} == {f'im{i}' for i in range(5)}
+
+
 @pytest.mark.parametrize('tag', ['points', 'polyline', 'cuboid', 'skeleton'])
 def test_shapes_of_cvat_without_area_are_counted(tmp_path: Path, tag: str):
     tree = Tree(cvat(tmp_path, f'<{tag} label="door" points="3,3;9,9"></{tag}>'))
