@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from ptnt_mm.labels.formats.box_tables import columns_of
 from ptnt_mm.labels.tree import Tree
 from ptnt_mm.utils.decoding import FORMATS
 from ptnt_mm.utils.text import first_few
@@ -193,7 +194,8 @@ class Seen:
     def line(self, tree: Tree) -> str:
         """The name of the format, with its files and the advice."""
         files = first_few((str(tree.relative(file)) for file in self.files), 2)
-        return f'{self.format.name} ({files}). To convert: {self.format.advice}'
+        columns = f' {_columns(self.files[0])}' if self.format.name == 'CSV boxes' else ''
+        return f'{self.format.name} ({files}).{columns} To convert: {self.format.advice}'
 
 
 def foreign_labels(tree: Tree) -> list[Seen]:
@@ -209,6 +211,17 @@ def foreign_labels(tree: Tree) -> list[Seen]:
     # What names images without a known form is of interest only where nothing else is.
     known = {form: files for form, files in seen.items() if form is not _UNKNOWN}
     return [Seen(form, tuple(files)) for form, files in (known or seen).items()]
+
+
+def _columns(file: Path) -> str:
+    """A sentence about the columns of a table of boxes."""
+    with file.open('rb') as stream:
+        found = columns_of(stream.read(_HEAD).decode('utf-8-sig', 'replace'))
+    if found is None:
+        return 'Its first line names no columns.'
+    seen, unknown, missing = map(', '.join, found)
+    unknown = f'; not understood: {unknown}' if unknown else ''
+    return f'Its columns: {seen}{unknown}; missing: {missing}.'
 
 
 def _heads(tree: Tree) -> Iterator[tuple[Path, str]]:
