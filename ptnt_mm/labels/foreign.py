@@ -1,7 +1,8 @@
 """Name labels in formats that are not read, with a way to convert them."""
 
+import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +32,7 @@ class Foreign:
         advice: How to convert it.
         is_table: Whether it may accompany class folders, as tables of boxes do.
         has_objects: Whether it has labels of objects, which class folders have not.
+        remark: The beginning of a file -> a sentence about why it is not read.
     """
 
     name: str
@@ -39,6 +41,18 @@ class Foreign:
     advice: str
     is_table: bool = False
     has_objects: bool = True
+    remark: Callable[[str], str] | None = None
+
+
+def _columns(head: str) -> str:
+    """A sentence about the columns of a table of boxes."""
+    found = columns_of(head)
+    if found is None:
+        return 'Its first line names no columns.'
+    seen, unknown, missing = map(', '.join, found)
+    unknown = f'; not understood: {unknown}' if unknown else ''
+    missing = f'; missing: {missing}' if missing else ''
+    return f'Its columns: {seen}{unknown}{missing}.'
 
 
 _TABLES = ('.csv', '.tsv')
@@ -76,6 +90,7 @@ KNOWN = (
         'name the columns filename,xmin,ymin,xmax,ymax,class in the first line, with corners in '
         'pixels (xmax = x + width); docs/data.md lists other names that are known',
         True,
+        remark=_columns,
     ),
     Foreign(
         'CSV with classes of images',
@@ -194,8 +209,8 @@ class Seen:
     def line(self, tree: Tree) -> str:
         """The name of the format, with its files and the advice."""
         files = first_few((str(tree.relative(file)) for file in self.files), 2)
-        columns = f' {_columns(self.files[0])}' if self.format.name == 'CSV boxes' else ''
-        return f'{self.format.name} ({files}).{columns} To convert: {self.format.advice}'
+        remark = f' {self.format.remark(_head(self.files[0]))}' if self.format.remark else ''
+        return f'{self.format.name} ({files}).{remark} To convert: {self.format.advice}'
 
 
 def foreign_labels(tree: Tree) -> list[Seen]:
@@ -213,27 +228,18 @@ def foreign_labels(tree: Tree) -> list[Seen]:
     return [Seen(form, tuple(files)) for form, files in (known or seen).items()]
 
 
-def _columns(file: Path) -> str:
-    """A sentence about the columns of a table of boxes."""
-    with file.open('rb') as stream:
-        found = columns_of(stream.read(_HEAD).decode('utf-8-sig', 'replace'))
-    if found is None:
-        return 'Its first line names no columns.'
-    seen, unknown, missing = map(', '.join, found)
-    unknown = f'; not understood: {unknown}' if unknown else ''
-    return f'Its columns: {seen}{unknown}; missing: {missing}.'
-
-
 def _heads(tree: Tree) -> Iterator[tuple[Path, str]]:
     """The files that may hold labels, each with the text at its beginning."""
     suffixes = {suffix for form in (*KNOWN, _UNKNOWN) for suffix in form.suffixes}
     for suffix in sorted(suffixes):
         for file in tree.with_suffix(suffix)[:_TRIED]:
-            try:
-                with file.open('rb') as stream:
-                    yield file, stream.read(_HEAD).decode('utf-8-sig', 'replace')
-            except OSError:
-                continue
+            with contextlib.suppress(OSError):
+                yield file, _head(file)
+
+
+def _head(file: Path) -> str:
+    with file.open('rb') as stream:
+        return stream.read(_HEAD).decode('utf-8-sig', 'replace')
 
 
 def _matches(form: Foreign, file: Path, head: str) -> bool:
