@@ -7,7 +7,7 @@ trains and evaluates it on an image or two; the thorough half opens all images, 
 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -132,20 +132,28 @@ def check_before_training(view: ConfigView) -> list[str]:
         if not isinstance(getattr(inspection.model, 'backbone', None), Backbone):
             inspection.run('weights', check_weights_fit(view, inspection.model))
         inspection.check_steps()
-    _require_no_errors(f'{view.name} has errors', inspection.errors, inspection.failed)
+    # No run can go on without a model.
+    is_hopeless = inspection.model is None and 'model' in inspection.failed
+    checks = () if is_hopeless else inspection.failed
+    _require_no_errors(f'{view.name} has errors', inspection.errors, checks)
     warnings = of_kind(inspection.findings, Severity.WARNING)
     # The run itself reports this, once the number of processes is known.
     return [str(finding) for finding in warnings if finding.where != LEARNING_RATE]
 
 
 def _require_no_errors(what: str, errors: list[Finding], checks: Iterable[str]) -> None:
-    """Raise a UserError with all errors and the checks that found them, if there are any."""
+    """Raise a UserError with all errors, if there are any.
+
+    Args:
+        what: The title.
+        errors: The errors.
+        checks: The names of the checks that can be left out to continue anyway.
+    """
     if errors:
         listed = '\n'.join(lines(errors))
         options = ' '.join(f'`safeguards.{name}=None`' for name in dict.fromkeys(checks))
-        raise UserError(
-            f'{what}:\n{listed}\nptnt check reports more. To continue anyway, add {options}'
-        )
+        advice = f' To continue anyway, add {options}' if options else ''
+        raise UserError(f'{what}:\n{listed}\nptnt check reports more.{advice}')
 
 
 @dataclass
@@ -198,7 +206,7 @@ class Inspection:
                 found.append(self.report_failure('config', describe_bug(err)))
         name = check_name(subject)
         if name in self.view.left_out:
-            found = list(map(as_warning, found))
+            found = [_overruled(finding, name) for finding in found]
         elif of_kind(found, Severity.ERROR):
             self.failed.append(name)
         self.findings += found
@@ -292,6 +300,14 @@ def check_name(subject: str) -> str:
     return subject.partition(' (')[0].replace(' ', '_')
 
 
+def _overruled(finding: Finding, name: str) -> Finding:
+    """A finding of a check that the config leaves out: an error is a warning that says why."""
+    if finding.severity is not Severity.ERROR:
+        return finding
+    text = f'{finding.what} (an error, overruled by safeguards.{name}=None)'
+    return as_warning(replace(finding, what=text))
+
+
 def _test_only_as_warning(finding: Finding) -> Finding:
     """An error in what only testing needs is a warning: training works."""
     if finding.where == 'test' or finding.where.startswith(('test_', 'tta_')):
@@ -320,7 +336,7 @@ def check_before_testing(view: ConfigView, tta: bool = False) -> list[str]:
             errors = of_kind(findings, Severity.ERROR)
             if errors and name not in view.left_out:
                 break
-            overruled += map(str, errors)
+            overruled += [str(_overruled(finding, name)) for finding in errors]
             errors = []
     except Exception as error:  # a bug in a check must not stop a test
         return [f'the check of the evaluation: {describe_bug(error)}']

@@ -1,10 +1,12 @@
 """Name labels in formats that are not read, with a way to convert them."""
 
+import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from ptnt_mm.labels.formats.box_tables import columns_of
 from ptnt_mm.labels.tree import Tree
 from ptnt_mm.utils.decoding import FORMATS
 from ptnt_mm.utils.text import first_few
@@ -30,6 +32,7 @@ class Foreign:
         advice: How to convert it.
         is_table: Whether it may accompany class folders, as tables of boxes do.
         has_objects: Whether it has labels of objects, which class folders have not.
+        remark: The beginning of a file -> a sentence about why it is not read.
     """
 
     name: str
@@ -38,6 +41,18 @@ class Foreign:
     advice: str
     is_table: bool = False
     has_objects: bool = True
+    remark: Callable[[str], str] | None = None
+
+
+def _columns(head: str) -> str:
+    """A sentence about the columns of a table of boxes."""
+    found = columns_of(head)
+    if found is None:
+        return 'Its first line names no columns.'
+    seen, unknown, missing = map(', '.join, found)
+    unknown = f'; not understood: {unknown}' if unknown else ''
+    missing = f'; missing: {missing}' if missing else ''
+    return f'Its columns: {seen}{unknown}{missing}.'
 
 
 _TABLES = ('.csv', '.tsv')
@@ -75,6 +90,7 @@ KNOWN = (
         'name the columns filename,xmin,ymin,xmax,ymax,class in the first line, with corners in '
         'pixels (xmax = x + width); docs/data.md lists other names that are known',
         True,
+        remark=_columns,
     ),
     Foreign(
         'CSV with classes of images',
@@ -193,7 +209,8 @@ class Seen:
     def line(self, tree: Tree) -> str:
         """The name of the format, with its files and the advice."""
         files = first_few((str(tree.relative(file)) for file in self.files), 2)
-        return f'{self.format.name} ({files}). To convert: {self.format.advice}'
+        remark = f' {self.format.remark(_head(self.files[0]))}' if self.format.remark else ''
+        return f'{self.format.name} ({files}).{remark} To convert: {self.format.advice}'
 
 
 def foreign_labels(tree: Tree) -> list[Seen]:
@@ -216,11 +233,13 @@ def _heads(tree: Tree) -> Iterator[tuple[Path, str]]:
     suffixes = {suffix for form in (*KNOWN, _UNKNOWN) for suffix in form.suffixes}
     for suffix in sorted(suffixes):
         for file in tree.with_suffix(suffix)[:_TRIED]:
-            try:
-                with file.open('rb') as stream:
-                    yield file, stream.read(_HEAD).decode('utf-8-sig', 'replace')
-            except OSError:
-                continue
+            with contextlib.suppress(OSError):
+                yield file, _head(file)
+
+
+def _head(file: Path) -> str:
+    with file.open('rb') as stream:
+        return stream.read(_HEAD).decode('utf-8-sig', 'replace')
 
 
 def _matches(form: Foreign, file: Path, head: str) -> bool:

@@ -154,7 +154,10 @@ def read_labels(tree: Tree, recognised: Recognised) -> Labels:
             named = first_few(str(tree.relative(folder)) for folder in written)
             labels.notes.append(f'labels that ptnt infer wrote are read, so correct them: {named}')
     for names in _alike(labels.classes):
-        labels.notes.append(f'classes that differ only in capitals: {", ".join(names)}')
+        labels.notes.append(
+            f'classes that differ only in capitals: {", ".join(names)}; they are trained as '
+            'different classes: if they are one, give them one name in the labels'
+        )
     if not any(image.objects or image.label or image.mask for image in labels.images):
         listed = '\n'.join(f'    {line}' for line in summary(labels))
         raise UserError(

@@ -155,7 +155,7 @@ def test_the_errors_of_one_check_can_be_overruled(demo: Demo):
         check_before_training(demo.view())
     demo.options['safeguards.boxes'] = None
     (line,) = check_before_training(demo.view())
-    assert '[5, 5, -9, 9]' in line
+    assert '[5, 5, -9, 9]' in line and 'safeguards.boxes=None' in line
     assert _status(demo, '--quick') == 0
     # All others still stop it.
     demo.options[HEAD] = 80
@@ -163,12 +163,20 @@ def test_the_errors_of_one_check_can_be_overruled(demo: Demo):
         check_before_training(demo.view())
 
 
+def test_what_stops_every_run_cannot_be_overruled(demo: Demo):
+    demo.options['model.backbone.out_indices'] = [9]
+    with pytest.raises(UserError) as refused:
+        check_before_training(demo.view())
+    assert 'out_indices' in str(refused.value) and 'safeguards' not in str(refused.value)
+
+
 def test_the_check_before_a_test_can_be_overruled(demo: Demo):
     demo.options['test_evaluator.metric_items'] = ['mAP_90']
     with pytest.raises(UserError, match=r'`safeguards\.evaluated_image=None`$'):
         check_before_testing(demo.view())
     demo.options['safeguards.evaluated_image'] = None
-    assert any('mAP_90' in line for line in check_before_testing(demo.view()))
+    lines = check_before_testing(demo.view())
+    assert any('mAP_90' in line and 'safeguards.evaluated_image=None' in line for line in lines)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from ptnt_mm.labels.boxes import (
     judge,
     judge_repeats,
 )
+from ptnt_mm.labels.formats.format import Collector
 from ptnt_mm.labels.model import Labels
 from ptnt_mm.labels.recognise import read_labels, recognise, summary
 from ptnt_mm.labels.tree import Tree
@@ -287,3 +288,14 @@ def test_a_box_of_zeros_is_that_around_the_mask(tmp_path: Path):
     content['annotations'][0] |= dict(bbox=[0, 0, 0, 0], segmentation=polygon)
     labels = read(tmp_path, content)
     assert not labels.problems and (30, 10, 20, 20) in {o.box for o in labels.images[0].objects}
+
+
+def test_an_image_in_several_splits_is_one_problem(tmp_path: Path):
+    file = tmp_path / 'images' / 'a.png'
+    file.parent.mkdir()
+    Image.new('RGB', (32, 24)).save(file)
+    collector = Collector(Tree(tmp_path))
+    for split in ('train', 'val', 'train', 'val', 'test'):
+        collector.image(tmp_path / f'{split}.json', file, split)
+    (problem,) = collector.finish().problems
+    assert problem.file == file and problem.detail.startswith('val, test;')

@@ -1,6 +1,7 @@
 """Formats that are not read are named, with a way to convert them."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -134,3 +135,25 @@ def test_lists_of_classes_beside_class_folders_are_not_worth_a_line(tmp_path: Pa
     (tmp_path / 'labels.csv').write_text('cat/cat.jpg,cat\ndog/dog.jpg,dog\n')
     (tmp_path / 'setid.mat').write_bytes(b'MATLAB 5.0 MAT-file')
     assert not recognise(Tree(tmp_path)).others
+
+
+def test_the_columns_of_a_refused_table_are_named(tmp_path: Path):
+    draw(tmp_path / 'a.jpg')
+    (tmp_path / 'boxes.csv').write_text('file,x_center,ymin,breadth,kind\na.jpg,9,9,5,cat\n')
+    with pytest.raises(UserError) as refused:
+        recognise(Tree(tmp_path))
+    line = next(line for line in str(refused.value).splitlines() if 'boxes.csv' in line)
+    seen, unknown, missing = re.search(
+        'columns: (.*); not .*: (.*); missing: (.*?)\\.', line
+    ).groups()
+    assert seen == 'file, x_center, ymin, breadth, kind'
+    assert unknown == 'x_center, breadth, kind'
+    assert missing == 'xmin, xmax, ymax'
+
+
+def test_a_refused_table_without_a_header_has_no_columns_to_name(tmp_path: Path):
+    draw(tmp_path / 'a.jpg')
+    (tmp_path / 'boxes.csv').write_text('a.jpg,1,2,9,11\n')
+    with pytest.raises(UserError) as refused:
+        recognise(Tree(tmp_path))
+    assert 'missing:' not in str(refused.value)

@@ -169,6 +169,7 @@ def test_labelformat_reads_the_same(tmp_path: Path, kind: str):
     form.write(CLASSES, images, root, tmp_path / kind)
     if kind == 'yolo':  # it knows no lists of images
         settings_file = tmp_path / kind / 'data.yaml'
+        assert 'val: train.txt' in settings_file.read_text()  # ultralytics demands it
         settings_file.write_text(settings_file.read_text().replace('train.txt', 'images'))
     found = {
         Path(label.image.filename).name: label.objects

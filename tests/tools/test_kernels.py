@@ -1,6 +1,7 @@
 """Counts of launches, bytes and multiply-adds, and the table of them in the documentation."""
 
 import re
+from argparse import ArgumentTypeError
 from pathlib import Path
 
 import pytest
@@ -8,12 +9,20 @@ import torch
 from torch import nn
 
 from benchmark.kernels import Count, count_forward, count_step
+from benchmark.timing import size
 from ptnt_mm.models.attention import InnerAttention, OuterAttention, fold_factors
 from ptnt_mm.models.positions import GridRelativePosition
 
 from .workplace import load_tool
 
 ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize('text', ['800*1344', '800', '0x8', '8x', '-8x8', '8x8x8'])
+def test_sizes_that_are_none_are_refused_with_an_example(text: str):
+    with pytest.raises(ArgumentTypeError, match='800x1344'):
+        size(text)
+    assert size('800x1344') == (800, 1344)
 
 
 def on_meta(module: nn.Module, *shape: int) -> tuple[nn.Module, torch.Tensor]:

@@ -214,12 +214,8 @@ def _layout(rows: list[list[str]]) -> _Layout | None:
     """The columns of a table of boxes, from its first rows; None if it is another table."""
     if not rows:
         return None
-    names = [re.sub(r'[^a-z0-9]', '', name.lower()) for name in rows[0]]
-    columns = {
-        role: names.index(name)
-        for role, known in _NAMES.items()
-        if (name := next((name for name in known.split() if name in names), None))
-    }
+    names = [_plain(name) for name in rows[0]]
+    columns = _roles(names)
     if columns.keys() >= {'file', *_CORNERS}:
         is_other = set(names) >= _OPEN_IMAGES
         return None if is_other else _Layout('with named columns', columns, len(names), True)
@@ -228,6 +224,35 @@ def _layout(rows: list[list[str]]) -> _Layout | None:
     fitting = [sum(map(layout.fits, rows)) for layout in _LAYOUTS]
     most = max(fitting)
     return _LAYOUTS[fitting.index(most)] if most * 2 >= len(rows) else None
+
+
+def columns_of(text: str) -> tuple[list[str], list[str], list[str]] | None:
+    """The columns that the first line of a table names.
+
+    Returns:
+        All names, those that are not understood, and the roles that no column has; None if the
+        line has values.
+    """
+    names = next(csv.reader(io.StringIO(text), delimiter=_delimiter(text)), [])
+    if any(_names_image(name) or math.isfinite(number(name)) for name in names):
+        return None
+    known = {name for names in _NAMES.values() for name in names.split()}
+    unknown = [name for name in names if _plain(name) not in known]
+    found = _roles(list(map(_plain, names)))
+    return names, unknown, [role for role in ('file', *_CORNERS) if role not in found]
+
+
+def _plain(name: str) -> str:
+    return re.sub(r'[^a-z0-9]', '', name.lower())
+
+
+def _roles(names: list[str]) -> dict[str, int]:
+    """The column of each role that a name has."""
+    return {
+        role: names.index(name)
+        for role, known in _NAMES.items()
+        if (name := next((name for name in known.split() if name in names), None))
+    }
 
 
 def _names_image(text: str) -> bool:

@@ -109,6 +109,7 @@ class Collector:
         self._images: dict[Path, LabelledImage] = {}
         self._written: list[_Written] = []
         self._emptied: set[Path] = set()
+        self._other_splits: dict[Path, dict[str, None]] = {}  # ordered sets
 
     def image(
         self,
@@ -148,7 +149,7 @@ class Collector:
         if known is None or (known.split is None and split):
             self._images[path] = LabelledImage(path, size, split)
         elif split not in (None, known.split):
-            self.labels.report(path, 'images in several splits', f'{split}; {known.split} is kept')
+            self._other_splits.setdefault(path, {})[split] = None
         return self._images[path]
 
     def own_image(self, file: Path, name: str) -> Path | None:
@@ -205,6 +206,7 @@ class Collector:
         Raises:
             UserError: if all boxes are wrong for one cause.
         """
+        self._report_splits()
         self._written = [entry for entry in self._written if entry.image in self._images]
         boxes = self._boxes()
         for group in self._groups():
@@ -225,6 +227,13 @@ class Collector:
         ]
         self._add_images(self._without_repeats(kept))
         return self.labels
+
+    def _report_splits(self) -> None:
+        """Report each image that label files place in several splits, once."""
+        for path, others in self._other_splits.items():
+            if path in self._images:
+                detail = f'{", ".join(others)}; {self._images[path].split} is kept'
+                self.labels.report(path, 'images in several splits', detail)
 
     def _without_repeats(self, entries: list[_Written]) -> list[_Written]:
         left = np.ones(len(entries), bool)

@@ -464,7 +464,8 @@ def _write(
     write_atomically(folder / 'classes.txt', ''.join(f'{name}\n' for name in classes))
     listed = (f'images/{name.as_posix()}\n' for name in names)
     write_atomically(folder / 'train.txt', ''.join(listed))
-    settings = dict(path='.', train='train.txt', names=dict(enumerate(classes)))
+    # Ultralytics refuses settings without val; ptnt new divides the images itself.
+    settings = dict(path='.', train='train.txt', val='train.txt', names=dict(enumerate(classes)))
     text = yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)
     write_atomically(folder / 'data.yaml', text)
 

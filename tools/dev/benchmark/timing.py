@@ -1,5 +1,7 @@
 """Time contenders interleaved, so that background load affects all of them equally."""
 
+import argparse
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +10,6 @@ import torch
 from torch import Tensor, nn
 
 from benchmark.contenders import CHANNELS_LAST, COMPILED, GRAPH, build_contender
-from ptnt_mm.options import positive
 from ptnt_mm.utils.errors import UserError
 
 FORWARD, TRAINING = 'forward', 'training step'
@@ -38,8 +39,12 @@ class Setting:
 
 def size(text: str) -> tuple[int, int]:
     """Height and width in pixels, from text such as '800x1344'; argparse prints errors."""
-    height, _, width = text.partition('x')
-    return positive(height), positive(width)
+    found = re.fullmatch(r'([1-9]\d*)x([1-9]\d*)', text.strip().lower())
+    if found is None:
+        raise argparse.ArgumentTypeError(
+            f'{text!r} is no size: expected height x width in pixels, such as 800x1344'
+        )
+    return int(found[1]), int(found[2])
 
 
 def prepare_run(
