@@ -14,7 +14,7 @@ from torch.utils.checkpoint import checkpoint
 
 from ptnt_mm.models.positions import Factors
 
-FORWARD_LOGITS, BACKWARD_LOGITS = 2**19, 2**18
+FORWARD_LOGITS, BACKWARD_LOGITS = 2**20, 2**18
 """Logits of one head in a slice (measured, see ``docs/performance.md``).
 
 In the backward pass they take 1 MiB, so that products stay in a core's second-level cache.
