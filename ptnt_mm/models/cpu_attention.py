@@ -5,7 +5,8 @@ queries at a time stay in the cache, forward and backward. :func:`in_slices` doe
 function of independent rows, such as an MLP.
 """
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -13,8 +14,13 @@ from torch.utils.checkpoint import checkpoint
 
 from ptnt_mm.models.positions import Factors
 
-SLICE_LOGITS = 2**22
-"""Logits of one slice (measured, see ``docs/performance.md``)."""
+FORWARD_LOGITS, BACKWARD_LOGITS = 2**20, 2**18
+"""Logits of one head in a slice (measured, see ``docs/performance.md``).
+
+In the backward pass they take 1 MiB, so that products stay in a core's second-level cache.
+"""
+
+LOG2_E = math.log2(math.e)
 
 STEP = 32
 """Queries that the CPU kernel processes at a time."""
@@ -71,15 +77,16 @@ def _attend(
     """The attention's output and its log-sum-exp (B, heads, N), which the backward pass needs."""
     k, v = k.contiguous(), v.contiguous()
     outputs, sums = torch.empty_like(q), q.new_empty(q.shape[:-1])
-    size = _slice_size(q, k)
-    bias = _buffer(q, k, size)
+    slices = _slices(q, k, FORWARD_LOGITS)
+    bias = _buffer(q, k, slices)
     for image in range(len(q)):
-        tensors = q[image], queries[0], outputs[image], sums[image]
-        for q_, queries_, outputs_, sums_ in _split(tensors, size):
-            mask = _write_bias(Factors(queries_, rows, columns), bias)[None]
-            found = _KERNEL(q_[None], k[None, image], v[None, image], attn_mask=mask)
-            outputs_.copy_(found[0][0])
-            sums_.copy_(found[1][0])
+        for heads, part in slices:
+            factors = Factors(queries[0, heads, part], rows, columns)
+            mask = _write_bias(factors, bias)[None]
+            keys, values = k[image, heads], v[image, heads]
+            found = _KERNEL(q[image, heads, part][None], keys[None], values[None], attn_mask=mask)
+            outputs[image, heads, part] = found[0][0]
+            sums[image, heads, part] = found[1][0]
     return outputs, sums
 
 
@@ -98,47 +105,60 @@ def _attend_backward(
     k, v = k.contiguous(), v.contiguous()
     grad_q, grad_queries = torch.empty_like(q), torch.zeros_like(queries)
     grad_k_t, grad_v_t = k.new_zeros(k.mT.shape), v.new_zeros(v.mT.shape)
-    size = _slice_size(q, k)
-    weights_buffer, logits_buffer = _buffer(q, k, size), _buffer(q, k, size)
+    slices = _slices(q, k, BACKWARD_LOGITS)
+    weights_buffer, logits_buffer = _buffer(q, k, slices), _buffer(q, k, slices)
     for image in range(len(q)):
-        tensors = q[image], queries[0], sums[image], grad[image], grad_q[image], grad_queries[0]
-        for q_, queries_, sums_, grad_, grad_q_, grad_queries_ in _split(tensors, size):
+        for heads, part in slices:
+            q_, grad_ = q[image, heads, part], grad[image, heads, part]
             # Interpolation rows sum to 1, so this subtracts the log-sum-exp from every logit.
-            shifted = Factors(queries_ - sums_[..., None], rows, columns)
-            weights = _write_bias(shifted, weights_buffer)
-            weights.baddbmm_(q_, k[image].mT, alpha=scale).exp_()
+            shifted = queries[0, heads, part] - sums[image, heads, part, None]
+            # Logits in base 2: torch's exp calls MKL, which takes three times as long on an AMD.
+            weights = _write_bias(Factors(shifted, rows, columns * LOG2_E), weights_buffer)
+            weights.baddbmm_(q_, k[image, heads].mT, alpha=scale * LOG2_E).exp2_()
             logits = logits_buffer[: weights.numel()].view_as(weights)
-            torch.bmm(grad_, v[image].mT, out=logits)
+            torch.bmm(grad_, v[image, heads].mT, out=logits)
             torch._softmax_backward_data(logits, weights, -1, q.dtype, grad_input=logits)
-            grad_v_t[image].baddbmm_(grad_.mT, weights)
-            grad_k_t[image].baddbmm_(q_.mT, logits, alpha=scale)
-            grad_q_.copy_(logits @ k[image])
-            grids = logits.unflatten(-1, (len(rows), len(columns)))
-            grad_queries_.add_((rows.mT @ (grids @ columns)).flatten(-2))
+            grad_v_t[image, heads].baddbmm_(grad_.mT, weights)
+            grad_k_t[image, heads].baddbmm_(q_.mT, logits, alpha=scale)
+            grad_q[image, heads, part] = logits @ k[image, heads]
+            grad_queries[0, heads, part] += _shrink(logits, rows, columns)
     return grad_q.mul_(scale), grad_k_t.mT, grad_v_t.mT, grad_queries
 
 
-def _slice_size(q: Tensor, k: Tensor) -> int:
-    """Number of queries per slice, so that their logits fit the cache."""
-    return max(STEP, SLICE_LOGITS // (q.shape[1] * k.shape[2]) // STEP * STEP)
+def _slices(q: Tensor, k: Tensor, logits: int) -> list[tuple[slice, slice]]:
+    """Heads and queries of each slice: one head per thread, and at most ``logits`` per head."""
+    heads, places = q.shape[1:3]
+    heads_each = min(heads, torch.get_num_threads())
+    places_each = min(places, max(STEP, logits // k.shape[2] // STEP * STEP))
+    return [
+        (slice(head, head + heads_each), slice(place, place + places_each))
+        for head in range(0, heads, heads_each)
+        for place in range(0, places, places_each)
+    ]
 
 
-def _split(tensors: tuple[Tensor, ...], size: int) -> Iterator[tuple[Tensor, ...]]:
-    """Tensors (heads, N, ...) -> the same of a slice's queries, as views."""
-    return zip(*(tensor.split(size, dim=1) for tensor in tensors), strict=True)
-
-
-def _buffer(q: Tensor, k: Tensor, size: int) -> Tensor:
+def _buffer(q: Tensor, k: Tensor, slices: list[tuple[slice, slice]]) -> Tensor:
     """Memory for a slice's logits, reused: touching fresh pages costs more than the sums."""
-    return q.new_empty(q.shape[1] * min(size, q.shape[2]) * k.shape[2])
+    heads, part = slices[0]
+    return q.new_empty(heads.stop * part.stop * k.shape[2])
 
 
 def _write_bias(factors: Factors, buffer: Tensor) -> Tensor:
     """Factors with queries (heads, n, M_pre) -> the bias (heads, n, M) in the buffer's memory."""
-    tall = factors.rows @ factors.grids()  # (heads, n, h, w_pre)
+    tall = torch.einsum('ha,gnab->gnhb', factors.rows, factors.grids())
     bias = buffer[: tall[..., 0].numel() * len(factors.columns)]
     torch.mm(tall.flatten(0, 2), factors.columns.mT, out=bias.view(-1, len(factors.columns)))
     return bias.view(*tall.shape[:2], -1)
+
+
+def _shrink(grad: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+    """The transpose of :func:`_write_bias`: (heads, n, M) -> (heads, n, M_pre).
+
+    A BLAS is fast for a product with 8 rows, and slow for one with 8 columns: a fifth of the time.
+    """
+    narrow = columns.mT.contiguous() @ grad.view(-1, len(columns)).mT
+    grids = narrow.view(-1, len(rows)) @ rows  # (w_pre * heads * n, h_pre)
+    return grids.view(columns.shape[1], *grad.shape[:2], -1).permute(1, 2, 3, 0).flatten(-2)
 
 
 # Custom operators, so that torch.compile does not unroll the loops.

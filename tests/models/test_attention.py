@@ -181,12 +181,15 @@ def results(form, tensors: list[Tensor]) -> list[Tensor]:
     return [found, *torch.autograd.grad((found * weights).sum(), tensors[:4])]
 
 
-@pytest.mark.parametrize('logits', [1, 40 * HEADS * 12, 2**22])
+@pytest.mark.parametrize('logits', [1, 40 * 12, 2**22])
+@pytest.mark.parametrize('threads', [1, 2, 64])
 @pytest.mark.parametrize('batch', [1, 2])
 @pytest.mark.parametrize('queries', [1, 32, 70])
-def test_slicewise(monkeypatch, batch, queries, logits):
-    """One slice of 32 queries after the other, or all at once."""
-    monkeypatch.setattr(cpu_attention, 'SLICE_LOGITS', logits)
+def test_slicewise(monkeypatch, batch, queries, threads, logits):
+    """One slice of 32 queries after the other, or all at once; one, two or all heads at a time."""
+    monkeypatch.setattr(cpu_attention, 'FORWARD_LOGITS', logits)
+    monkeypatch.setattr(cpu_attention, 'BACKWARD_LOGITS', logits)
+    monkeypatch.setattr(torch, 'get_num_threads', lambda: threads)
     tensors = inputs(batch, queries)
     torch.testing.assert_close(results(slicewise, tensors), results(written_down, tensors))
 
