@@ -191,6 +191,10 @@ ptnt infer photos model.onnx
         Switch('draw', 'write no pictures', default=True, flags=('--no-draw',)),
         Option('labels', 'also write what a detector finds as label files, to correct them in '
                'CVAT, Label Studio or LabelMe', choices=('coco', 'yolo', 'voc', 'labelme')),
+        Option('tile', 'cut images that are larger into tiles of this side, and merge the objects '
+               'of all tiles; for detectors', int, metavar='PIXELS'),
+        Option('overlap', 'the share of a tile that neighbours have in common: 0.2 by default',
+               float, metavar='SHARE'),
         Switch('track', 'number the objects of a video or of a folder of frames, and keep the '
                'number of each; needs the package trackers'),
         Switch('show', 'show a video or a webcam in a window; q ends it'),

@@ -6,6 +6,7 @@ from typing import Any
 import cv2
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
+from pycocotools import mask as coco
 
 from ptnt_mm.drawing.class_drawings import class_name
 from ptnt_mm.drawing.letters import font_of, letter_size, place_labels
@@ -45,9 +46,14 @@ def draw_objects(image: np.ndarray, objects: Any, dataset_meta: Mapping[str, Any
     # OpenCV draws in place, and into contiguous arrays only.
     drawn = image[..., ::-1].copy()
     line = max(1, round(max(image.shape) / _LINES_PER_SIDE))
-    masks, boxes = _masks(objects), _boxes(objects)
-    for mask, colour in zip(masks, colours, strict=len(masks) > 0):
-        _draw_mask(drawn, mask, colour, line)
+    boxes = _boxes(objects)
+    if is_encoded := isinstance(objects.get('masks'), list):
+        # One at a time: those of a large image would not fit into memory together.
+        masks = (coco.decode(mask) for mask in objects.masks)
+    else:
+        masks = _masks(objects)
+    for mask, colour in zip(masks, colours, strict=is_encoded or len(masks) > 0):
+        _draw_mask(drawn, mask.astype(bool), colour, line)
     if boxes is None:
         boxes = np.array([cv2.boundingRect(mask.astype(np.uint8)) for mask in masks])
         boxes[:, 2:] += boxes[:, :2]

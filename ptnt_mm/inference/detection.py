@@ -1,5 +1,6 @@
 """Detectors of mmdet."""
 
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,12 @@ from mmengine.structures import InstanceData
 from torch import nn
 
 from ptnt_mm.drawing.object_drawings import draw_objects
-from ptnt_mm.inference.loading import ConfigLoader
+from ptnt_mm.inference.loading import ConfigLoader, LoadedImage
 from ptnt_mm.inference.predictor import Image, Predictor, fill_sample
+from ptnt_mm.inference.tiles import detect_in_tiles
 from ptnt_mm.inference.tracking import Tracker, by_track
 from ptnt_mm.labels.masks import encode_mask
+from ptnt_mm.utils.tiles import Tiling
 
 _SCORE_THR = 0.3
 """The default score threshold."""
@@ -29,13 +32,40 @@ class _Detector(Predictor):
         score_thr = _SCORE_THR if score_thr is None else score_thr
         super().__init__(model, dataset_meta, score_thr, loader)
 
+    def tile(self, tiling: Tiling) -> None:
+        """Detect in tiles of large images from now on."""
+        self.tiling = tiling
+
+    def predict(self, image: Image) -> DetDataSample:
+        """Detect objects, the best first; boxes and masks refer to the original image."""
+        loaded = self.load(image)
+        if self.tiling is None or len(self.tiling.windows(*loaded.size[::-1])) == 1:
+            sample = self.detect(loaded)
+        else:
+            sample = DetDataSample(pred_instances=self._in_tiles(loaded))
+        sample.pred_instances = self._best(sample.pred_instances)
+        return sample
+
+    @abstractmethod
+    def detect(self, image: LoadedImage) -> DetDataSample:
+        """Detect objects in an image with the network once, whatever their scores."""
+
+    def _in_tiles(self, image: LoadedImage) -> InstanceData:
+        def detect(part: LoadedImage) -> InstanceData:
+            return self._confident(self.detect(part).pred_instances)
+
+        return detect_in_tiles(detect, image, self.tiling)
+
     def track(self, frame_rate: float) -> None:
         """Treat the images from now on as the frames of a video, and follow objects."""
         self.tracker = Tracker(frame_rate)
 
-    def _best(self, found: InstanceData) -> InstanceData:
+    def _confident(self, found: InstanceData) -> InstanceData:
         self.leave_out(found.scores[found.scores < self.score_thr])
-        found = found[found.scores >= self.score_thr]
+        return found[found.scores >= self.score_thr]
+
+    def _best(self, found: InstanceData) -> InstanceData:
+        found = self._confident(found)
         found = found[found.scores.argsort(descending=True, stable=True)]
         if self.tracker is not None:
             found.track_ids = self.tracker.update(_boxes(found), found.scores)
@@ -57,8 +87,8 @@ class _Detector(Predictor):
             for detection, track_id in zip(detections, found.track_ids.tolist(), strict=True):
                 detection['track_id'] = track_id or None
         if 'masks' in found:
-            for detection, mask in zip(detections, found.masks.numpy(), strict=True):
-                detection['mask'] = encode_mask(mask)
+            for detection, mask in zip(detections, _each_mask(found), strict=True):
+                detection['mask'] = mask
         return dict(detections=detections)
 
     def draw(self, image: np.ndarray, sample: DetDataSample) -> np.ndarray:
@@ -77,27 +107,30 @@ class Detector(_Detector):
     ):
         super().__init__(model, dataset_meta, score_thr, ConfigLoader(config))
 
-    def predict(self, image: Image) -> DetDataSample:
-        """Detect objects, the best first; boxes and masks refer to the original image."""
-        sample = self.run(image)
-        sample.pred_instances = self._best(sample.pred_instances)
-        return sample
+    def detect(self, image: LoadedImage) -> DetDataSample:
+        """Detect objects; boxes and masks refer to the image."""
+        return self.run(image)
 
 
 class ExportedDetector(_Detector):
     """An exported detector; its model is a ``Deployed``."""
 
-    def predict(self, image: Image) -> DetDataSample:
-        """Detect objects, the best first; boxes and masks refer to the original image."""
-        sample = fill_sample(DetDataSample(), self.model(self.load(image).pixels[..., ::-1]))
-        sample.pred_instances = self._best(sample.pred_instances)
-        return sample
+    def detect(self, image: LoadedImage) -> DetDataSample:
+        """Detect objects; boxes and masks refer to the image."""
+        return fill_sample(DetDataSample(), self.model(image.pixels[..., ::-1]))
+
+
+def _each_mask(found: InstanceData) -> list[dict]:
+    """COCO's run lengths of each mask."""
+    if isinstance(found.masks, list):
+        return found.masks
+    return [encode_mask(mask) for mask in found.masks.numpy()]
 
 
 def _boxes(found: InstanceData) -> torch.Tensor:
     """Boxes (n, 4) in pixels: left, top, right, bottom."""
-    boxes = found.get('bboxes')
+    boxes, masks = found.get('bboxes'), found.get('masks')
     # SOLO predicts masks, with boxes of zeros.
-    if 'masks' in found and (boxes is None or not boxes.any()):
-        return mask2bbox(found.masks)
+    if isinstance(masks, torch.Tensor) and (boxes is None or not boxes.any()):
+        return mask2bbox(masks)
     return boxes

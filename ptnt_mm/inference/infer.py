@@ -27,6 +27,7 @@ from ptnt_mm.utils.decoding import type_and_shape
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.progress import waiting
 from ptnt_mm.utils.text import counted, first_few
+from ptnt_mm.utils.tiles import OVERLAP, Tiling
 from ptnt_mm.weights.reader.read import require_checkpoint
 
 _NO_NAMES = (
@@ -48,6 +49,8 @@ def infer(
     score_thr: float | None = None,
     draw: bool = True,
     labels: str | None = None,
+    tile: int | None = None,
+    overlap: float | None = None,
     track: bool = False,
     show: bool = False,
     device: str | None = None,
@@ -76,6 +79,9 @@ def infer(
     checkpoint, source = str(checkpoint), str(source)
     if score_thr is not None and not 0 <= score_thr <= 1:
         raise UserError(f'`score_thr={score_thr}`: expected a value from 0 to 1')
+    if overlap is not None and tile is None:
+        raise UserError('`overlap` is that of tiles: give `tile` too, such as `tile=640`')
+    tiling = None if tile is None else Tiling(tile, OVERLAP if overlap is None else overlap)
     if config is not None:
         require_checkpoint(checkpoint)
     out = default_out(source) if out is None else Path(out)
@@ -102,6 +108,8 @@ def infer(
             predictor = load_predictor(config, checkpoint, device, score_thr)
     if label_files is not None and not predictor.finds_objects:
         raise UserError(f'`labels={labels}` is for detectors: this model finds no boxes')
+    if tiling is not None:
+        predictor.tile(tiling)
     if track:
         predictor.track(FRAME_RATE if isinstance(images, Images) else images.fps)
     if predictor.classes is None:

@@ -15,6 +15,7 @@ from ptnt_mm.inference.loading import ConfigLoader, LoadedImage, PixelLoader
 from ptnt_mm.inference.tracking import Tracker
 from ptnt_mm.utils.decoding import Range
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.tiles import Tiling
 
 Image = str | Path | np.ndarray | LoadedImage
 """A file, an array (H, W, 3) uint8 in BGR, or an image that a predictor has loaded."""
@@ -36,6 +37,7 @@ class Predictor(ABC):
         highest_below: The highest score so far that was too low for a prediction; None without any.
         finds_objects: Whether its predictions are boxes, with or without masks.
         tracker: The ``Tracker`` of a detector that follows objects, see :meth:`track`; or None.
+        tiling: The ``Tiling`` of a detector that cuts large images, see :meth:`tile`; or None.
     """
 
     finds_objects = False
@@ -52,6 +54,7 @@ class Predictor(ABC):
         self.score_thr = score_thr
         self.highest_below: float | None = None
         self.tracker: Tracker | None = None
+        self.tiling: Tiling | None = None
         self.model = model
         self._loader = loader or PixelLoader()
 
@@ -75,6 +78,17 @@ class Predictor(ABC):
             UserError: if the model predicts no objects.
         """
         raise UserError('`track=True` is for detectors: this model finds no objects to follow')
+
+    def tile(self, tiling: Tiling) -> None:
+        """Detect in tiles of images that are larger than a tile.
+
+        Raises:
+            UserError: if the model predicts no objects.
+        """
+        raise UserError(
+            f'`tile={tiling.tile}` is for detectors. A segmenter of mmseg has its own tiles: '
+            "test_cfg=dict(mode='slide', crop_size=..., stride=...)"
+        )
 
     def leave_out(self, scores: torch.Tensor) -> None:
         """Remember the highest of scores (n,) that are too low."""

@@ -264,6 +264,22 @@ def encode_mask(mask: np.ndarray) -> dict:
     return dict(size=encoded['size'], counts=encoded['counts'].decode())
 
 
+def encode_patch(pixels: np.ndarray, left: int, top: int, size: tuple[int, int]) -> dict:
+    """Encode a mask (h, w) bool at a place in an image of a size (width, height), as run lengths.
+
+    The mask of the whole image, which may be large, is never made.
+    """
+    columns, rows = np.nonzero(pixels.T)
+    places = (left + columns) * size[1] + top + rows
+    is_break = np.diff(places) > 1
+    starts = places[np.append(True, is_break)[: len(places)]]
+    ends = places[np.append(is_break, True)[: len(places)]] + 1
+    bounds = np.stack([starts, ends], axis=1).ravel()
+    counts = np.diff([0, *bounds, size[0] * size[1]]).tolist()
+    encoded = coco.frPyObjects(dict(size=[size[1], size[0]], counts=counts), size[1], size[0])
+    return dict(size=encoded['size'], counts=encoded['counts'].decode())
+
+
 def _pixels_of(counts: str | bytes) -> int:
     """The sum of compressed run lengths: numbers of 5 bits to a character, lowest first."""
     content = counts.encode() if isinstance(counts, str) else counts

@@ -1,0 +1,187 @@
+"""Detection in the tiles of large images, with and without masks."""
+
+import json
+import tracemalloc
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+import torch
+from pycocotools import mask as coco
+
+from ptnt_mm.cli.main import run as run_command
+from ptnt_mm.deploy import Detections
+from ptnt_mm.inference import infer as inferring
+from ptnt_mm.inference.detection import ExportedDetector
+from ptnt_mm.inference.load import load_predictor
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.tiles import Tiling
+
+from .samples import NAME, photograph
+
+SQUARES = [(4, 4, 24, 24), (50, 70, 80, 90), (52, 40, 76, 58), (100, 10, 112, 22)]
+LONG = (10, 106, 190, 150)
+"""It is longer than two tiles."""
+
+
+class Blobs:
+    """Finds each white rectangle that it is shown, as a perfect detector would."""
+
+    def __init__(self, has_masks: bool = False, has_boxes: bool = True):
+        self._has_masks, self._has_boxes = has_masks, has_boxes
+        self.shapes: list[tuple[int, ...]] = []
+
+    def __call__(self, pixels: np.ndarray) -> Detections:
+        self.shapes.append(pixels.shape[:2])
+        count, numbers, stats, _ = cv2.connectedComponentsWithStats(
+            (pixels[..., 0] > 127).astype(np.uint8)
+        )
+        boxes = stats[1:, :4].astype(np.float32)
+        boxes[:, 2:] += boxes[:, :2]
+        masks = np.stack([numbers == i for i in range(1, count)]) if count > 1 else None
+        if masks is None:
+            masks = np.zeros((0, *pixels.shape[:2]), bool)
+        scores = np.linspace(0.9, 0.6, count - 1, dtype=np.float32)
+        labels = np.zeros(count - 1, np.int64)
+        shown = boxes if self._has_boxes else np.zeros_like(boxes)
+        return Detections(shown, scores, labels, masks if self._has_masks else None)
+
+
+def picture(boxes: list[tuple[int, int, int, int]], height: int = 160, width: int = 200):
+    image = np.zeros((height, width, 3), np.uint8)
+    for x1, y1, x2, y2 in boxes:
+        image[y1:y2, x1:x2] = 255
+    return image
+
+
+def detector(**options: bool) -> ExportedDetector:
+    return ExportedDetector(Blobs(**options), dict(classes=('square',)), 0.5)
+
+
+@pytest.mark.parametrize('kinds', [{}, {'has_masks': True}, {'has_masks': True, 'has_boxes': False}])
+@pytest.mark.parametrize('overlap', [0.0, 0.2, 0.5])
+def test_objects_across_tiles_are_whole(kinds: dict, overlap: float):
+    image = picture([*SQUARES, LONG])
+    predictor = detector(**kinds)
+    predictor.tile(Tiling(64, overlap))
+    found = predictor.describe(predictor.predict(image))['detections']
+    boxes = sorted(detection['box'] for detection in found)
+    # A pixel of the shrunk image is three of the image.
+    np.testing.assert_allclose(boxes, sorted([*SQUARES, LONG]), atol=4)
+    if 'has_masks' in kinds:
+        masks = np.sum([coco.decode(detection['mask']) for detection in found], axis=0)
+        assert masks.max() == 1
+        assert (masks != (image[..., 0] > 0)).sum() < 0.15 * masks.sum()
+
+
+def test_tiles_of_an_image_and_the_whole_are_seen_in_turn():
+    predictor = detector()
+    predictor.tile(Tiling(64, 0.25))
+    predictor.predict(picture(SQUARES))
+    assert set(predictor.model.shapes) == {(64, 64), (51, 64)}  # 200 x 160 shrunk to 64 x 51
+    assert predictor.model.shapes.count((51, 64)) == 1
+
+
+@pytest.mark.parametrize('masks', [False, True])
+def test_an_image_that_fits_is_not_cut(masks: bool):
+    whole, tiled = detector(has_masks=masks), detector(has_masks=masks)
+    tiled.tile(Tiling(200))
+    image = picture(SQUARES)
+    assert tiled.describe(tiled.predict(image)) == whole.describe(whole.predict(image))
+    assert len(tiled.model.shapes) == 1
+
+
+def test_large_objects_are_found_in_the_whole_image():
+    """A tile sees a part of them, which a real detector may not know."""
+
+    class OnlyWhole(Blobs):
+        def __call__(self, pixels: np.ndarray) -> Detections:
+            found = super().__call__(pixels)
+            inside = (found.boxes[:, 0] > 0) & (found.boxes[:, 2] < pixels.shape[1])
+            inside &= (found.boxes[:, 1] > 0) & (found.boxes[:, 3] < pixels.shape[0])
+            boxes, scores, labels = (
+                values[inside] for values in (found.boxes, found.scores, found.labels)
+            )
+            return Detections(boxes, scores, labels, None)
+
+    predictor = ExportedDetector(OnlyWhole(), dict(classes=('square',)), 0.5)
+    predictor.tile(Tiling(64, 0.2))
+    (box,) = predictor.predict(picture([(20, 20, 180, 140)])).pred_instances.bboxes.tolist()
+    np.testing.assert_allclose(box, [20, 20, 180, 140], atol=3)
+
+
+@pytest.mark.parametrize('masks', [False, True])
+def test_nothing_is_found_in_an_empty_image(masks: bool):
+    predictor = detector(has_masks=masks)
+    predictor.tile(Tiling(64))
+    image = picture([])
+    sample = predictor.predict(image)
+    assert predictor.describe(sample) == dict(detections=[])
+    np.testing.assert_array_equal(predictor.draw(image, sample), image)
+
+
+def test_a_tile_is_detected_as_a_cropped_picture_is(checkpoint: Path):
+    import ptnt_mm
+
+    predictor = load_predictor(ptnt_mm.get_config(NAME), str(checkpoint), 'cpu', 0.5)
+    image = photograph(64, 150)
+    windows = Tiling(64, 0.0).windows(150, 64)
+    best = [predictor.predict(np.ascontiguousarray(image[:, w[0] : w[2]])) for w in windows]
+    highest = max(float(sample.pred_instances.scores.max()) for sample in best)
+    predictor.tile(Tiling(64, 0.0))
+    found = predictor.predict(image).pred_instances
+    torch.testing.assert_close(float(found.scores.max()), highest)
+    assert found.bboxes[:, 2].max() > 64  # in pixels of the whole image
+
+
+def test_masks_of_a_large_image_take_no_memory_of_its_size():
+    squares = [(40 * i + 5, 40 * j + 5, 40 * i + 15, 40 * j + 15) for i in range(50) for j in (0, 3)]
+    image = picture(squares, 2000, 2000)
+    predictor = detector(has_masks=True)
+    predictor.tile(Tiling(128))
+    tracemalloc.start()
+    try:
+        found = predictor.describe(predictor.predict(image))['detections']
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(found) == len(squares)
+    assert peak < 10 * image.nbytes // 3  # with masks of full size, a hundred times
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(inferring, 'load_exported', lambda *_: detector(has_masks=True))
+    cv2.imwrite('large.png', picture([*SQUARES, LONG]))
+    return tmp_path
+
+
+def test_the_command(place: Path, capsys: pytest.CaptureFixture):
+    flags = '--tile 64 --overlap 0.25 --labels coco --out out'
+    assert run_command('infer', ['large.png', 'model.onnx', *flags.split()]) in (None, 0)
+    (image,) = json.loads(Path('out/predictions.json').read_text())['images']
+    assert len(image['detections']) == 5
+    drawn = cv2.imread('out/drawn/large.png')
+    assert drawn.shape == (160, 200, 3)
+    # The tint of a mask.
+    assert (drawn[125, 100] != 255).any()
+    assert list(Path('out/labels').rglob('*.json'))
+
+
+@pytest.mark.parametrize(
+    'flags', ['--tile 16', '--tile 64 --overlap 1', '--overlap 0.3'], ids=str.split
+)
+def test_flags_that_cannot_be_are_refused(flags: str, place: Path, capsys):
+    assert run_command('infer', ['large.png', 'model.onnx', '--out', 'out', *flags.split()]) == 1
+    assert flags.split()[-2] in capsys.readouterr().err
+    assert not Path('out').exists()
+
+
+def test_models_that_find_no_objects_are_refused():
+    from ptnt_mm.inference.segmentation import ExportedSegmenter
+
+    segmenter = ExportedSegmenter(None, dict(classes=('sky',)), None)
+    with pytest.raises(UserError, match='tile=64'):
+        segmenter.tile(Tiling(64))
