@@ -24,7 +24,9 @@ _SMALLEST_LETTERS = 7
 _OPACITY = 0.4  # of masks
 
 
-def draw_objects(image: np.ndarray, objects: Any, dataset_meta: Mapping[str, Any]) -> np.ndarray:
+def draw_objects(
+    image: np.ndarray, objects: Any, dataset_meta: Mapping[str, Any], side: int | None = None
+) -> np.ndarray:
     """Draw objects or detections, those with the highest scores on top.
 
     Args:
@@ -32,6 +34,8 @@ def draw_objects(image: np.ndarray, objects: Any, dataset_meta: Mapping[str, Any
         objects: An ``InstanceData`` of mmdet, on the CPU: ``labels``, and ``bboxes``, ``masks`` or
             both; optionally ``scores`` and ``label_names``.
         dataset_meta: The names and colours of the classes, as ``find_classes`` returns them.
+        side: Lines and letters have the size of those on an image of this longer side; by default
+            the image's.
 
     Returns:
         (H, W, 3) uint8, BGR.
@@ -45,7 +49,8 @@ def draw_objects(image: np.ndarray, objects: Any, dataset_meta: Mapping[str, Any
     colours = [tuple(map(int, palette[label])) for label in labels]
     # OpenCV draws in place, and into contiguous arrays only.
     drawn = image[..., ::-1].copy()
-    line = max(1, round(max(image.shape) / _LINES_PER_SIDE))
+    side = min(side or max(image.shape), max(image.shape))
+    line = max(1, round(side / _LINES_PER_SIDE))
     boxes = _boxes(objects)
     if is_encoded := isinstance(objects.get('masks'), list):
         # One at a time: those of a large image would not fit into memory together.
@@ -61,7 +66,8 @@ def draw_objects(image: np.ndarray, objects: Any, dataset_meta: Mapping[str, Any
         for corners, colour in zip(_inside(boxes, drawn), colours, strict=True):
             cv2.rectangle(drawn, corners[:2], corners[2:], colour, line)
     names = [_name(objects, i, dataset_meta) for i in range(len(labels))]
-    return _write_names(drawn, _inside(boxes, drawn), names, colours, line)[..., ::-1]
+    letters = letter_size((side, side), _SMALLEST_LETTERS)
+    return _write_names(drawn, _inside(boxes, drawn), names, colours, line, letters)[..., ::-1]
 
 
 def _masks(objects: Any) -> np.ndarray:
@@ -114,11 +120,12 @@ def _write_names(
     names: list[str],
     colours: list[tuple[int, ...]],
     line: int,
+    letters: int,
 ) -> np.ndarray:
     """Write names next to boxes, the last on top; returns the picture (H, W, 3)."""
     picture = Image.fromarray(image)
     pen = ImageDraw.Draw(picture)
-    fonts = [_font(box, picture.size) for box in boxes]
+    fonts = [_font(box, letters) for box in boxes]
     sizes = [
         (font.getlength(name) + font.size // 2, font.size * 5 // 4)
         for name, font in zip(names, fonts, strict=True)
@@ -133,9 +140,8 @@ def _write_names(
     return np.asarray(picture)
 
 
-def _font(box: tuple[int, int, int, int], room: tuple[int, int]) -> ImageFont.FreeTypeFont:
-    """The font for the name of a box on a picture of a size (width, height)."""
+def _font(box: tuple[int, int, int, int], largest: int) -> ImageFont.FreeTypeFont:
+    """The font for the name of a box; ``largest`` is the height of the largest letters."""
     left, top, right, bottom = box
-    largest = letter_size(room, _SMALLEST_LETTERS)
     wanted = min(right - left, bottom - top) // _LETTERS_PER_OBJECT
     return font_of(min(max(wanted, largest // 2, _SMALLEST_LETTERS), largest))

@@ -93,10 +93,10 @@ class _Detector(Predictor):
 
     def draw(self, image: np.ndarray, sample: DetDataSample) -> np.ndarray:
         """Draw boxes, masks, names and scores, the best on top; tracks have a colour each."""
-        found = sample.pred_instances
-        if 'track_ids' not in found:
-            return draw_objects(image, found, self.dataset_meta)
-        return draw_objects(image, *by_track(found, [*map(self.name, found.labels.tolist())]))
+        found, meta = sample.pred_instances, self.dataset_meta
+        if 'track_ids' in found:
+            found, meta = by_track(found, [*map(self.name, found.labels.tolist())])
+        return draw_objects(image, found, meta, None if self.tiling is None else self.tiling.tile)
 
 
 class Detector(_Detector):

@@ -18,7 +18,7 @@ def detect_in_tiles(
 ) -> InstanceData:
     """Detect in each tile, and in the whole image shrunk to a tile; merge the objects.
 
-    Of the shrunk image only objects that are longer than the overlap count, which tiles may cut.
+    Of the shrunk image, only objects count that are longer than a tile, so that none holds them.
 
     Args:
         detect: Finds the objects of a part of the image: its boxes are in pixels of that part.
@@ -36,7 +36,7 @@ def detect_in_tiles(
     whole = (0, 0, width, height)
     small = _with_pixels(image, _shrunk(image.pixels, factor))
     scale = np.array([width, height]) / small.size[::-1]
-    parts.append(_longer(_found(detect(small), whole, scale), tiling.shared))
+    parts.append(_longer(_found(detect(small), whole, scale), tiling.tile))
     merged = merge(parts, width, height)
     result = InstanceData(
         bboxes=torch.from_numpy(merged.boxes.astype(np.float32)),
