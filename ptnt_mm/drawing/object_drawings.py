@@ -6,7 +6,6 @@ from typing import Any
 import cv2
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
-from pycocotools import mask as coco
 
 from ptnt_mm.drawing.class_drawings import class_name
 from ptnt_mm.drawing.letters import font_of, letter_size, place_labels
@@ -53,6 +52,8 @@ def draw_objects(
     line = max(1, round(side / _LINES_PER_SIDE))
     boxes = _boxes(objects)
     if is_encoded := isinstance(objects.get('masks'), list):
+        from pycocotools import mask as coco  # a program that draws no such masks may lack it
+
         # One at a time: those of a large image would not fit into memory together.
         masks = (coco.decode(mask) for mask in objects.masks)
     else:
