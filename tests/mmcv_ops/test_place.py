@@ -35,7 +35,7 @@ def mmcv_folder(tmp_path, monkeypatch) -> Path:
     return folder
 
 
-def test_install_and_remove(mmcv_folder):
+def test_install_and_remove(mmcv_folder, capsys):
     written = mmcv_folder / '_ext.py'
     assert place.source().kind == place.OFFERED
     assert run('mmcv-ops', ['install']) == 0
@@ -44,6 +44,7 @@ def test_install_and_remove(mmcv_folder):
     assert [file.name for file in mmcv_folder.glob('*_ext*')] == ['_ext.py']
     assert place.source() == place.Source(place.INSTALLED, written)
     assert run('mmcv-ops', ['remove']) == 0
+    assert str(written) in capsys.readouterr().out.splitlines()[-1]
     assert not written.exists()
     assert 'Nothing to do' in place.remove()
 
