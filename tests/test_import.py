@@ -5,14 +5,25 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from forked import Forked
 from repository import ROOT
 
 
-def _run(code: str) -> dict:
+def _run(code: str) -> Any:
+    """Run code in a new process; return the value that its last line prints."""
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def _run_forked(code: str, folder: Path) -> Any:
+    """The same in a process that has imported PyTorch and MMEngine, but nothing of ptnt_mm."""
+    script, output = folder / 'probe.py', folder / 'output.txt'
+    script.write_text(code)
+    assert Forked([script], folder, output).wait() == 0, output.read_text()
+    return json.loads(output.read_text().splitlines()[-1])
 
 
 def test_no_host_and_no_compiled_operator_is_imported():
@@ -27,7 +38,7 @@ print(json.dumps([name for name in heavy.split() if name in sys.modules]))
 
 
 def test_importing_costs_little_beyond_torch_and_mmengine():
-    # Processor time, and the best of two, because machines are busy.
+    # Processor time, and a second attempt, because machines are busy.
     code = """
 import json, time
 import torch, mmengine.model
@@ -35,10 +46,10 @@ start = time.process_time()
 import ptnt_mm
 print(json.dumps(time.process_time() - start))
 """
-    assert min(_run(code) for _ in range(2)) < 0.5
+    assert any(_run(code) < 0.5 for _ in range(2))
 
 
-def test_each_change_of_other_libraries_has_a_switch():
+def test_each_change_of_other_libraries_has_a_switch(tmp_path: Path):
     code = """
 import json, os, sys
 os.environ.update({switches})
@@ -52,10 +63,10 @@ require_safe_loading()  # like our commands
 print(json.dumps([*unchanged, vars(CheckpointLoader)['load_checkpoint'] is loader]))
 """
     off = dict(PTNT_SAFE_LOADING='0', PTNT_MMCV_OPS='0')
-    assert _run(code.format(switches=off)) == [True, True, False]
+    assert _run_forked(code.format(switches=off), tmp_path) == [True, True, False]
 
 
-def test_importing_registers_every_class_of_the_reference():
+def test_importing_registers_every_class_of_the_reference(tmp_path: Path):
     """A config that names one must also build with mmdet's own train.py."""
     code = """
 import json
@@ -67,10 +78,10 @@ print(json.dumps([name for registry in registries for name in registry.module_di
 """
     page = (ROOT / 'docs' / 'config_reference.md').read_text()
     listed = re.findall(r'autoclass:: ptnt_mm\.(?:engine|models\.optimizer)[\w.]*\.(\w+)', page)
-    assert len(listed) > 10 and set(listed) <= set(_run(code))
+    assert len(listed) > 10 and set(listed) <= set(_run_forked(code, tmp_path))
 
 
-def test_our_own_functions_load_safely_in_any_case():
+def test_our_own_functions_load_safely_in_any_case(tmp_path: Path):
     code = """
 import json, os
 os.environ['PTNT_SAFE_LOADING'] = '0'
@@ -81,7 +92,7 @@ from ptnt_mm.config.build import build_model
 build_model(Config(dict(model=dict(type='PyramidTNT', arch='tiny'))))
 print(json.dumps(vars(CheckpointLoader)['load_checkpoint'] is loader))
 """
-    assert _run(code) is False
+    assert _run_forked(code, tmp_path) is False
 
 
 @pytest.mark.parametrize('method', ['fork', 'spawn'])

@@ -1,13 +1,12 @@
 """The comparison of configs: the order of its runs, finished runs, and the table."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from forked import Forked
 from logs import evaluation, write_log
 from mmengine.optim import build_optim_wrapper
-from repository import ROOT, environment
+from repository import ROOT
 
 from ptnt_mm.config.build import build_model
 from ptnt_mm.config.read import read_config
@@ -72,7 +71,7 @@ def test_the_configs_of_positions_differ_in_that_alone(name: str):
 
 
 @pytest.mark.parametrize('script', ['compare_configs', 'time_backbones', 'host_configs', 'peers'])
-def test_it_starts_as_the_docs_start_it(script: str):
-    command = [sys.executable, f'tools/dev/{script}.py', '--help']
-    done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True)
-    assert done.returncode == 0 and done.stdout.startswith('usage: '), done.stderr
+def test_it_starts_as_the_docs_start_it(script: str, tmp_path: Path):
+    output = tmp_path / 'output.txt'
+    done = Forked([f'tools/dev/{script}.py', '--help'], ROOT, output).wait()
+    assert done == 0 and 'usage: ' in output.read_text(), output.read_text()
