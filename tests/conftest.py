@@ -1,8 +1,10 @@
 """Shared by tests in several folders."""
 
 import gc
+import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from micro import MICRO_ARCH
@@ -35,6 +37,13 @@ def _no_garbage_of_other_files() -> Iterator[None]:
 def micro_arch() -> dict:
     """That of `micro.py`, which a test may change."""
     return dict(MICRO_ARCH)
+
+
+@pytest.fixture(scope='session')
+def common(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of all processes of a run of the suite; a ``FileLock`` keeps them apart."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if 'PYTEST_XDIST_WORKER' in os.environ else base
 
 
 @pytest.fixture(scope='module')

@@ -1,6 +1,6 @@
 """Draw objects on an image: boxes, masks and names, in sizes that suit the image."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import cv2
@@ -51,17 +51,11 @@ def draw_objects(
     side = min(side or max(image.shape), max(image.shape))
     line = max(1, round(side / _LINES_PER_SIDE))
     boxes = _boxes(objects)
-    if is_encoded := isinstance(objects.get('masks'), list):
-        from pycocotools import mask as coco  # a program that draws no such masks may lack it
-
-        # One at a time: those of a large image would not fit into memory together.
-        masks = (coco.decode(mask) for mask in objects.masks)
-    else:
-        masks = _masks(objects)
-    for mask, colour in zip(masks, colours, strict=is_encoded or len(masks) > 0):
-        _draw_mask(drawn, mask.astype(bool), colour, line)
+    if 'masks' in objects:
+        for mask, colour in zip(_masks(objects), colours, strict=True):
+            _draw_mask(drawn, mask, colour, line)
     if boxes is None:
-        boxes = np.array([cv2.boundingRect(mask.astype(np.uint8)) for mask in masks])
+        boxes = np.array([cv2.boundingRect(mask.astype(np.uint8)) for mask in _masks(objects)])
         boxes[:, 2:] += boxes[:, :2]
     else:
         for corners, colour in zip(_inside(boxes, drawn), colours, strict=True):
@@ -71,11 +65,13 @@ def draw_objects(
     return _write_names(drawn, _inside(boxes, drawn), names, colours, line, letters)[..., ::-1]
 
 
-def _masks(objects: Any) -> np.ndarray:
-    """Masks (n, H, W), bool; empty without any."""
-    masks = objects.get('masks')
-    if masks is None:
-        return np.zeros((0, 0, 0), bool)
+def _masks(objects: Any) -> Iterable[np.ndarray]:
+    """Masks (H, W), bool. Run lengths are decoded one at a time: a large image has many."""
+    masks = objects.masks
+    if isinstance(masks, list):
+        from pycocotools import mask as coco  # a program that draws no such masks may lack it
+
+        return (coco.decode(mask).astype(bool) for mask in masks)
     # Those of the ground truth are of a class of mmdet.
     return np.asarray(masks.to_ndarray() if hasattr(masks, 'to_ndarray') else masks).astype(bool)
 

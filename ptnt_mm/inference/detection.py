@@ -39,7 +39,7 @@ class _Detector(Predictor):
     def predict(self, image: Image) -> DetDataSample:
         """Detect objects, the best first; boxes and masks refer to the original image."""
         loaded = self.load(image)
-        if self.tiling is None or len(self.tiling.windows(*loaded.size[::-1])) == 1:
+        if self.tiling is None or max(loaded.size) <= self.tiling.tile:
             sample = self.detect(loaded)
         else:
             sample = DetDataSample(pred_instances=self._in_tiles(loaded))

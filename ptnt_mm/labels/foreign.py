@@ -1,6 +1,5 @@
 """Name labels in formats that are not read, with a way to convert them."""
 
-import contextlib
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -201,21 +200,23 @@ _UNKNOWN = Foreign(
 
 @dataclass(frozen=True)
 class Seen:
-    """Files of a format that is not read."""
+    """Files of a format that is not read, and the text at the beginning of the first."""
 
     format: Foreign
     files: tuple[Path, ...]
+    head: str
 
     def line(self, tree: Tree) -> str:
         """The name of the format, with its files and the advice."""
         files = first_few((str(tree.relative(file)) for file in self.files), 2)
-        remark = f' {self.format.remark(_head(self.files[0]))}' if self.format.remark else ''
+        remark = f' {self.format.remark(self.head)}' if self.format.remark else ''
         return f'{self.format.name} ({files}).{remark} To convert: {self.format.advice}'
 
 
 def foreign_labels(tree: Tree) -> list[Seen]:
     """The formats that were seen in a folder and cannot be read."""
     seen: dict[Foreign, list[Path]] = {}
+    heads: dict[Foreign, str] = {}
     names = {image.name.casefold() for image in tree.images}
     for file, head in _heads(tree):
         form = next((form for form in KNOWN if _matches(form, file, head)), None)
@@ -223,9 +224,10 @@ def foreign_labels(tree: Tree) -> list[Seen]:
             form = _UNKNOWN
         if form is not None:
             seen.setdefault(form, []).append(file)
+            heads.setdefault(form, head)
     # What names images without a known form is of interest only where nothing else is.
     known = {form: files for form, files in seen.items() if form is not _UNKNOWN}
-    return [Seen(form, tuple(files)) for form, files in (known or seen).items()]
+    return [Seen(form, tuple(files), heads[form]) for form, files in (known or seen).items()]
 
 
 def _heads(tree: Tree) -> Iterator[tuple[Path, str]]:
@@ -233,13 +235,11 @@ def _heads(tree: Tree) -> Iterator[tuple[Path, str]]:
     suffixes = {suffix for form in (*KNOWN, _UNKNOWN) for suffix in form.suffixes}
     for suffix in sorted(suffixes):
         for file in tree.with_suffix(suffix)[:_TRIED]:
-            with contextlib.suppress(OSError):
-                yield file, _head(file)
-
-
-def _head(file: Path) -> str:
-    with file.open('rb') as stream:
-        return stream.read(_HEAD).decode('utf-8-sig', 'replace')
+            try:
+                with file.open('rb') as stream:
+                    yield file, stream.read(_HEAD).decode('utf-8-sig', 'replace')
+            except OSError:
+                continue
 
 
 def _matches(form: Foreign, file: Path, head: str) -> bool:

@@ -5,7 +5,6 @@ Needs only NumPy, so that it also serves exported files.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -120,15 +119,12 @@ def merge(parts: list[Found], width: int, height: int) -> Found:
             groups.append(group)
     groups.sort(key=lambda group: -scores[group].max())
     heads = [group[0] for group in groups]
-    merged = boxes[heads].reshape(-1, 4)
-    for place, group in enumerate(groups):
-        if cut[group[0]]:
-            inside = boxes[group]
-            merged[place] = *inside[:, :2].min(axis=0), *inside[:, 2:].max(axis=0)
+    joined = [group if cut[group[0]] else group[:1] for group in groups]
+    low = [boxes[group, :2].min(axis=0) for group in joined]
+    high = [boxes[group, 2:].max(axis=0) for group in joined]
+    merged = np.hstack([low, high]).reshape(-1, 4)
     if masks is not None:
-        masks = [
-            _union([masks[i] for i in (group if cut[group[0]] else group[:1])]) for group in groups
-        ]
+        masks = [_union([masks[i] for i in group]) for group in joined]
     best = np.array([scores[group].max() for group in groups], scores.dtype)
     return Found((0, 0, width, height), merged, best, labels[heads], masks)
 
@@ -161,7 +157,7 @@ def _partners(
 ) -> list[list[tuple[float, int]]]:
     """For each detection, those of other windows that are the same object, with their overlap."""
     found: list[list[tuple[float, int]]] = [[] for _ in boxes]
-    members = [np.flatnonzero(window_of == k) for k in range(len(windows))]
+    members = np.split(np.arange(len(boxes)), np.searchsorted(window_of, range(1, len(windows))))
     for one, other, area in _sharing(windows):
         rows, columns = members[one], members[other]
         if not len(rows) or not len(columns):
@@ -176,11 +172,12 @@ def _partners(
 
 def _sharing(windows: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:
     """The pairs of windows that see a common area, and that area."""
-    for one, other in combinations(range(len(windows)), 2):
-        first = np.maximum(windows[one, :2], windows[other, :2])
-        last = np.minimum(windows[one, 2:], windows[other, 2:])
-        if (last > first).all():
-            yield one, other, np.concatenate([first, last])
+    for one, window in enumerate(windows):
+        later = windows[one + 1 :]
+        first = np.maximum(window[:2], later[:, :2])
+        last = np.minimum(window[2:], later[:, 2:])
+        for k in np.flatnonzero((last > first).all(axis=1)):
+            yield one, one + 1 + k, np.concatenate([first[k], last[k]])
 
 
 def _overlap(

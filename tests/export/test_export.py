@@ -1,7 +1,6 @@
 """Export from a config and a checkpoint, the comparison, and predictions without torch."""
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -52,13 +51,12 @@ def config(micro_arch: dict) -> Config:
 
 
 @pytest.fixture(scope='module')
-def folder(config: Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(config: Config, common: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a checkpoint, photographs, and the file that was exported of it.
 
     The first of the parallel processes makes it, each takes a copy.
     """
-    base = tmp_path_factory.getbasetemp()
-    shared = (base.parent if 'PYTEST_XDIST_WORKER' in os.environ else base) / 'exported'
+    shared = common / 'exported'
     with FileLock(shared.with_suffix('.lock')):
         if not (shared / 'x.onnx').exists():
             make_export(config, shared)

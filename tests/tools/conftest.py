@@ -3,8 +3,8 @@
 All processes of a run of the suite share them: the first that asks makes them, each takes a copy.
 """
 
-import os
 import shutil
+from pathlib import Path
 
 import pytest
 from filelock import FileLock
@@ -13,9 +13,8 @@ from .workplace import LEARNING, LEARNING_MAPS, Training, Workplace
 
 
 @pytest.fixture(scope='session')
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Workplace:
-    base = tmp_path_factory.getbasetemp()
-    return Workplace(base.parent if 'PYTEST_XDIST_WORKER' in os.environ else base)
+def shared(common: Path) -> Workplace:
+    return Workplace(common)
 
 
 def take_copy(name: str, shared: Workplace, workplace: Workplace, *command: object) -> str:

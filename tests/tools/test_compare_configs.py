@@ -74,4 +74,4 @@ def test_the_configs_of_positions_differ_in_that_alone(name: str):
 def test_it_starts_as_the_docs_start_it(script: str, tmp_path: Path):
     output = tmp_path / 'output.txt'
     done = Forked([f'tools/dev/{script}.py', '--help'], ROOT, output).wait()
-    assert done == 0 and 'usage: ' in output.read_text(), output.read_text()
+    assert done == 0 and output.read_text().startswith('usage: '), output.read_text()

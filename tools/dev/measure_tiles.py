@@ -26,6 +26,7 @@ from ptnt_mm.cli.start import Parser
 from ptnt_mm.config.read import read_config
 from ptnt_mm.inference.load import load_exported, load_predictor
 from ptnt_mm.inference.predictor import Predictor
+from ptnt_mm.labels.model import box_between
 from ptnt_mm.options import positive
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.tables import markdown
@@ -82,16 +83,15 @@ def detect(predictor: Predictor, fields: COCO, folder: Path) -> tuple[list[dict]
         start = time.perf_counter()
         sample = predictor.predict(loaded)
         seconds += time.perf_counter() - start
-        for found in predictor.describe(sample)['detections']:
-            x1, y1, x2, y2 = found['box']
-            results.append(
-                dict(
-                    image_id=image['id'],
-                    category_id=numbers[found['label']],
-                    bbox=[x1, y1, x2 - x1, y2 - y1],
-                    score=found['score'],
-                )
+        results += [
+            dict(
+                image_id=image['id'],
+                category_id=numbers[found['label']],
+                bbox=box_between(*found['box']),
+                score=found['score'],
             )
+            for found in predictor.describe(sample)['detections']
+        ]
     return results, seconds / len(fields.imgs)
 
 
