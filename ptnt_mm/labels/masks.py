@@ -276,6 +276,8 @@ def encode_patch(pixels: np.ndarray, left: int, top: int, size: tuple[int, int])
     ends = places[np.append(is_break, True)[: len(places)]] + 1
     bounds = np.stack([starts, ends], axis=1).ravel()
     counts = np.diff([0, *bounds, size[0] * size[1]]).tolist()
+    if counts[-1] == 0:  # pycocotools writes no empty last run either
+        counts.pop()
     encoded = coco.frPyObjects(dict(size=[size[1], size[0]], counts=counts), size[1], size[0])
     return dict(size=encoded['size'], counts=encoded['counts'].decode())
 

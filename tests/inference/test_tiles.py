@@ -15,6 +15,7 @@ from ptnt_mm.deploy import Detections
 from ptnt_mm.inference import infer as inferring
 from ptnt_mm.inference.detection import ExportedDetector
 from ptnt_mm.inference.load import load_predictor
+from ptnt_mm.labels.masks import encode_mask, encode_patch
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.tiles import Tiling
 
@@ -152,6 +153,18 @@ def test_masks_of_a_large_image_take_no_memory_of_its_size():
         tracemalloc.stop()
     assert len(found) == len(squares)
     assert peak < 10 * image.nbytes // 3  # with masks of full size, a hundred times
+
+
+@pytest.mark.parametrize('size', [(1, 1), (5, 3), (20, 30)])
+def test_a_patch_is_encoded_as_the_whole_mask(size: tuple[int, int]):
+    random = np.random.default_rng(0)
+    for _ in range(20):
+        width, height = random.integers(0, np.array(size) + 1)
+        left, top = random.integers(0, np.array(size) - (width, height) + 1).tolist()
+        pixels = random.random((height, width)) < 0.5
+        whole = np.zeros(size[::-1], bool)
+        whole[top : top + height, left : left + width] = pixels
+        assert encode_patch(pixels, left, top, size) == encode_mask(whole)
 
 
 @pytest.fixture
