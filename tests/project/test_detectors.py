@@ -52,7 +52,7 @@ def model_of(name: str, backbone: str, folder: Path, **facts) -> ConfigDict:
         *model_lines(facts, recipe),
     ]
     (folder / 'config.py').write_text('\n'.join(lines))
-    config = Config.fromfile(folder / 'config.py')
+    config = read_config(folder / 'config.py')
     return Config(dict(model=config.model, default_scope=HOSTS[task]))
 
 
