@@ -192,7 +192,8 @@ ptnt infer photos model.onnx
         Option('labels', 'also write what a detector finds as label files, to correct them in '
                'CVAT, Label Studio or LabelMe', choices=('coco', 'yolo', 'voc', 'labelme')),
         Option('tile', 'cut images that are larger into tiles of this side, and merge the objects '
-               'of all tiles; for detectors', int, metavar='PIXELS'),
+               'of all tiles; for detectors. By default as the config tests; 0 for whole images',
+               int, metavar='PIXELS'),
         Option('overlap', 'the share of a tile that neighbours have in common: 0.2 by default',
                float, metavar='SHARE'),
         Switch('track', 'number the objects of a video or of a folder of frames, and keep the '

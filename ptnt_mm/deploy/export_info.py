@@ -60,11 +60,14 @@ class ExportInfo:
     # For masks of the whole image: their stride, and the place of the first value, in pixels of the
     # network's input. None for masks inside boxes.
     mask_grid: list[float] | None = None
+    # The side in pixels of tiles that large images are cut into, and the share of it that
+    # neighbours have in common. `ptnt infer` cuts; ptnt_mm.deploy takes images as they are.
+    tiling: list[float] | None = None
 
     def text(self) -> bytes:
         """One line of JSON, without two hyphens in a row, which would end an XML comment."""
         fields = asdict(self)
-        for name in ('value_range', 'mask_grid'):
+        for name in ('value_range', 'mask_grid', 'tiling'):
             if fields[name] is None:  # as files from before these fields
                 del fields[name]
         fields = json.dumps(fields)[1:].replace('--', '-\\u002d')
@@ -117,6 +120,16 @@ def _is_grid(value: Any) -> bool:
     return value is None or _is_pair(value, 2**10, int, float)
 
 
+def _is_tiling(value: Any) -> bool:
+    return value is None or (
+        isinstance(value, list)
+        and len(value) == 2
+        and _is_number(value[0], 32, _LONGEST, int)
+        and _is_number(value[1], 0, 1, int, float)
+        and value[1] < 1
+    )
+
+
 def _are_thresholds(value: Any) -> bool:
     return isinstance(value, dict) and all(
         _is_number(x, -_LONGEST, _LONGEST, int, float) for x in value.values()
@@ -142,6 +155,7 @@ _FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     'sha256': (_is_hash, '64 hexadecimal digits, or nothing'),
     'value_range': (_is_range, 'null, or two numbers, the lower one first'),
     'mask_grid': (_is_grid, 'null, or a stride and a place from 1 to 1024'),
+    'tiling': (_is_tiling, f'null, or a side from 32 to {_LONGEST} and a share from 0, below 1'),
     'length': (lambda value: _is_number(value, 0, 2**63, int), 'a number of bytes'),
 }
 """A check of the value of each field, and a description of valid values."""

@@ -23,18 +23,15 @@ _SMALLEST_LETTERS = 7
 _OPACITY = 0.4  # of masks
 
 
-def draw_objects(
-    image: np.ndarray, objects: Any, dataset_meta: Mapping[str, Any], side: int | None = None
-) -> np.ndarray:
+def draw_objects(image: np.ndarray, objects: Any, dataset_meta: Mapping[str, Any]) -> np.ndarray:
     """Draw objects or detections, those with the highest scores on top.
 
     Args:
         image: (H, W, 3) uint8, BGR.
         objects: An ``InstanceData`` of mmdet, on the CPU: ``labels``, and ``bboxes``, ``masks`` or
-            both; optionally ``scores`` and ``label_names``.
+            both; optionally ``scores`` and ``label_names``. With ``tile`` in its metainfo, lines
+            and letters have the size of those on an image of this longer side.
         dataset_meta: The names and colours of the classes, as ``find_classes`` returns them.
-        side: Lines and letters have the size of those on an image of this longer side; by default
-            the image's.
 
     Returns:
         (H, W, 3) uint8, BGR.
@@ -48,7 +45,7 @@ def draw_objects(
     colours = [tuple(map(int, palette[label])) for label in labels]
     # OpenCV draws in place, and into contiguous arrays only.
     drawn = image[..., ::-1].copy()
-    side = min(side or max(image.shape), max(image.shape))
+    side = min(objects.get('tile') or max(image.shape), max(image.shape))
     line = max(1, round(side / _LINES_PER_SIDE))
     boxes = _boxes(objects)
     if 'masks' in objects:

@@ -12,6 +12,7 @@ from mmengine.evaluator import DumpResults
 from ptnt_mm.config.settings import type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.load_in_range import stated_range
+from ptnt_mm.engine.tiled_loops import stated_tiling
 from ptnt_mm.registry import METRICS
 from ptnt_mm.utils.atomic_files import check_new
 from ptnt_mm.utils.errors import UserError
@@ -71,10 +72,10 @@ def add_dump(config: Config, file: Path) -> None:
             'write all of them: omit `out`'
         )
     check_new(file, overwrite=True)
-    config.test_evaluator = [
-        *view.test.evaluators,
-        dict(type=view.host.dump if view.host else 'DumpResults', out_file_path=str(file)),
-    ]
+    dump = view.host.dump if view.host else 'DumpResults'
+    if stated_tiling(config) is not None:
+        dump = 'ptnt_mm.engine.mmdet_metrics.DumpTiledResults'
+    config.test_evaluator = [*view.test.evaluators, dict(type=dump, out_file_path=str(file))]
 
 
 @METRICS.register_module()

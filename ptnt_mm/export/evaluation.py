@@ -16,6 +16,7 @@ from ptnt_mm.data.image_files import find_images
 from ptnt_mm.deploy import Deployed
 from ptnt_mm.engine.load_in_range import stated_range
 from ptnt_mm.engine.runner import build_runner
+from ptnt_mm.engine.tiled_loops import stated_tiling
 from ptnt_mm.inference.predictor import fill_sample
 from ptnt_mm.registry import MODELS
 from ptnt_mm.utils.decoding import Range, read_rgb
@@ -115,9 +116,30 @@ class DeployedModel(BaseModel):
         """Not used: there is nothing to train."""
 
 
+@MODELS.register_module()
+class DeployedOnTiles(DeployedModel):
+    """An exported file that gets the tiles of :class:`~ptnt_mm.engine.tiled_loops.TiledTestLoop`.
+
+    Arguments are those of DeployedModel.
+    """
+
+    def test_step(self, data: dict) -> list:
+        """Fill in the predictions of samples; ``inputs`` (3, h, w), BGR, are not resized."""
+        pixels = (image.numpy().transpose(1, 2, 0) for image in data['inputs'])
+        found = (self._deployed(image[..., ::-1].astype(np.uint8)) for image in pixels)
+        return [fill_sample(*pair) for pair in zip(data['data_samples'], found, strict=True)]
+
+
 def evaluate_file(config: Config, file: Path, work_dir: Path) -> dict:
     """The metrics of an exported file, by name, on the test set of a config."""
     config = copy.deepcopy(config)
-    config.model = dict(type='DeployedModel', file=str(file))
+    is_tiled = stated_tiling(config) is not None
+    if is_tiled:
+        for data_set in ConfigView(config).test.data_sets:
+            data_set.settings['pipeline'] = [
+                dict(type='Resize', scale_factor=1.0) if type_name(step) == 'Resize' else step
+                for step in data_set.pipeline
+            ]
+    config.model = dict(type='DeployedOnTiles' if is_tiled else 'DeployedModel', file=str(file))
     config.update(load_from=None, resume=False, work_dir=str(work_dir))
     return build_runner(config).test()

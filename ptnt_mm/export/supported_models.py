@@ -12,6 +12,7 @@ from ptnt_mm.config.read import require_keys
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.deploy.export_info import ExportInfo
 from ptnt_mm.engine.load_in_range import stated_range
+from ptnt_mm.engine.tiled_loops import stated_tiling
 from ptnt_mm.export.dense_heads import BoxCoding, coding_of
 from ptnt_mm.export.dynamic_masks import CondInstDetector, RTMDetInsDetector
 from ptnt_mm.export.end_to_end import (
@@ -137,7 +138,7 @@ def load_end_to_end(
     """
     check_loading(config)
     scale, keep_ratio = resizing(config)
-    value_range = stated_range(config)
+    value_range, tiling = stated_range(config), stated_tiling(config)
     model, dataset_meta = load_model(config, str(checkpoint))
     classes = dataset_meta['classes']
     network = build_network(model)
@@ -157,5 +158,6 @@ def load_end_to_end(
         version=__version__,
         value_range=None if value_range is None else list(value_range),
         mask_grid=None if network.mask_grid is None else list(network.mask_grid),
+        tiling=None if tiling is None else [tiling.tile, tiling.overlap],
     )
     return network, about

@@ -1,6 +1,7 @@
 """Detectors of mmdet."""
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,9 @@ from mmengine.structures import InstanceData
 from torch import nn
 
 from ptnt_mm.drawing.object_drawings import draw_objects
+from ptnt_mm.engine.tiles import detect_in_tiles, part_of
 from ptnt_mm.inference.loading import ConfigLoader, LoadedImage
 from ptnt_mm.inference.predictor import Image, Predictor, fill_sample
-from ptnt_mm.inference.tiles import detect_in_tiles
 from ptnt_mm.inference.tracking import Tracker, by_track
 from ptnt_mm.labels.masks import encode_mask
 from ptnt_mm.utils.tiles import Tiling
@@ -32,8 +33,8 @@ class _Detector(Predictor):
         score_thr = _SCORE_THR if score_thr is None else score_thr
         super().__init__(model, dataset_meta, score_thr, loader)
 
-    def tile(self, tiling: Tiling) -> None:
-        """Detect in tiles of large images from now on."""
+    def tile(self, tiling: Tiling | None) -> None:
+        """Detect in tiles of large images from now on; None for whole images."""
         self.tiling = tiling
 
     def predict(self, image: Image) -> DetDataSample:
@@ -51,10 +52,11 @@ class _Detector(Predictor):
         """Detect objects in an image with the network once, whatever their scores."""
 
     def _in_tiles(self, image: LoadedImage) -> InstanceData:
-        def detect(part: LoadedImage) -> InstanceData:
+        def detect(pixels: np.ndarray) -> InstanceData:
+            part = replace(image, entries=part_of(image.entries, pixels))
             return self._confident(self.detect(part).pred_instances)
 
-        return detect_in_tiles(detect, image, self.tiling)
+        return detect_in_tiles(detect, image.pixels, self.tiling)
 
     def track(self, frame_rate: float) -> None:
         """Treat the images from now on as the frames of a video, and follow objects."""
@@ -96,7 +98,7 @@ class _Detector(Predictor):
         found, meta = sample.pred_instances, self.dataset_meta
         if 'track_ids' in found:
             found, meta = by_track(found, [*map(self.name, found.labels.tolist())])
-        return draw_objects(image, found, meta, None if self.tiling is None else self.tiling.tile)
+        return draw_objects(image, found, meta)
 
 
 class Detector(_Detector):

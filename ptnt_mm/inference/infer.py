@@ -79,9 +79,9 @@ def infer(
     checkpoint, source = str(checkpoint), str(source)
     if score_thr is not None and not 0 <= score_thr <= 1:
         raise UserError(f'`score_thr={score_thr}`: expected a value from 0 to 1')
-    if overlap is not None and tile is None:
+    if overlap is not None and not tile:
         raise UserError('`overlap` is that of tiles: give `tile` too, such as `tile=640`')
-    tiling = None if tile is None else Tiling(tile, OVERLAP if overlap is None else overlap)
+    tiling = Tiling(tile, OVERLAP if overlap is None else overlap) if tile else None
     if config is not None:
         require_checkpoint(checkpoint)
     out = default_out(source) if out is None else Path(out)
@@ -108,7 +108,7 @@ def infer(
             predictor = load_predictor(config, checkpoint, device, score_thr)
     if label_files is not None and not predictor.finds_objects:
         raise UserError(f'`labels={labels}` is for detectors: this model finds no boxes')
-    if tiling is not None:
+    if tile is not None:
         predictor.tile(tiling)
     if track:
         predictor.track(FRAME_RATE if isinstance(images, Images) else images.fps)

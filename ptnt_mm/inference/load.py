@@ -19,11 +19,13 @@ from ptnt_mm.config.hosts import HOSTS, import_host
 from ptnt_mm.config.read import require_keys
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.deploy import Deployed
+from ptnt_mm.engine.tiled_loops import stated_tiling
 from ptnt_mm.explain.building import explained_building
 from ptnt_mm.inference.loading import PixelLoader
 from ptnt_mm.inference.predictor import Predictor
 from ptnt_mm.utils.colours import class_colours
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.tiles import Tiling
 from ptnt_mm.weights.mmengine import load_strictly
 
 _logger = logging.getLogger(__name__)
@@ -44,7 +46,8 @@ def load_predictor(
         score_thr: The lowest score of a prediction; None for the host's default.
 
     Returns:
-        The predictor of the config's task: called with an image, it returns what was found.
+        The predictor of the config's task: called with an image, it returns what was found. It cuts
+        large images as a ``TiledTestLoop`` in the config does.
 
     Raises:
         UserError: if the config lacks its model or its test data set, the host cannot be imported
@@ -59,6 +62,8 @@ def load_predictor(
     predictor_class, _ = _predictors(HOSTS[scope].task)
     with explained_building(name):
         predictor = predictor_class(model, config, dataset_meta, score_thr)
+        if (tiling := stated_tiling(config)) is not None:
+            predictor.tile(tiling)
     move(model, device or get_device())
     return predictor
 
@@ -103,7 +108,11 @@ def load_exported(file: Path, score_thr: float | None = None) -> Predictor:
     meta = dict(classes=None, palette='random')
     if names is not None:
         meta = dict(classes=tuple(names), palette=class_colours(len(names)))
-    return exported_class(deployed, meta, score_thr, PixelLoader(deployed.about.value_range))
+    about = deployed.about
+    predictor = exported_class(deployed, meta, score_thr, PixelLoader(about.value_range))
+    if about.tiling is not None:
+        predictor.tile(Tiling(*about.tiling))
+    return predictor
 
 
 def _predictors(task: str) -> tuple[type[Predictor], type[Predictor] | None]:

@@ -79,14 +79,15 @@ class Predictor(ABC):
         """
         raise UserError('`track=True` is for detectors: this model finds no objects to follow')
 
-    def tile(self, tiling: Tiling) -> None:
-        """Detect in tiles of images that are larger than a tile.
+    def tile(self, tiling: Tiling | None) -> None:
+        """Detect in tiles of images that are larger than a tile; None for whole images.
 
         Raises:
             UserError: if the model predicts no objects.
         """
+        side = 0 if tiling is None else tiling.tile
         raise UserError(
-            f'`tile={tiling.tile}` is for detectors. A segmenter of mmseg has its own tiles: '
+            f'`tile={side}` is for detectors. A segmenter of mmseg has its own tiles: '
             "test_cfg=dict(mode='slide', crop_size=..., stride=...)"
         )
 

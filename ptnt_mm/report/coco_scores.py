@@ -10,15 +10,12 @@ from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
 from ptnt_mm.engine.class_scores import class_ap, known_score
+from ptnt_mm.engine.coco_evaluation import FullCocoEval
 from ptnt_mm.labels.coco import read_json
 from ptnt_mm.utils.errors import UserError
 
-_TWELVE = (
-    *('AP', 'AP50', 'AP75', 'AP small', 'AP medium', 'AP large'),
-    *('AR, 1 per image', 'AR, 10 per image', 'AR, 100 per image'),
-    *('AR small', 'AR medium', 'AR large'),
-)
-
+LIMIT = 100
+"""COCO's limit of detections of a class in an image."""
 
 _METRICS = {
     'AP': (slice(None), 0),
@@ -49,7 +46,12 @@ class CocoScores:
     @property
     def twelve(self) -> dict[str, float | None]:
         """COCO's twelve numbers in [0, 1]; None where there are no such objects."""
-        return dict(zip(_TWELVE, map(known_score, self.evaluation.stats), strict=True))
+        names = (
+            *('AP', 'AP50', 'AP75', 'AP small', 'AP medium', 'AP large'),
+            *(f'AR, {limit:,} per image' for limit in self.evaluation.params.maxDets),
+            *('AR small', 'AR medium', 'AR large'),
+        )
+        return dict(zip(names, map(known_score, self.evaluation.stats), strict=True))
 
     def of_classes(self) -> Iterator[dict[str, object]]:
         """For each class its name, its number of objects, and its AP: overall and by size."""
@@ -88,14 +90,17 @@ def read_annotations(file: Path) -> COCO:
     return truth
 
 
-def score_results(truth: COCO, file: Path, kind: str, names: Collection[str] = ()) -> CocoScores:
-    """Compare detections with ground truth as COCO does: up to 100 per image and class.
+def score_results(
+    truth: COCO, file: Path, kind: str, names: Collection[str] = (), limit: int | None = LIMIT
+) -> CocoScores:
+    """Compare detections with ground truth as COCO does.
 
     Args:
         truth: The ground truth; changed in place if masks are compared.
         file: Output of mmdet's CocoMetric: JSON in COCO's format of results.
         kind: 'bbox' or 'segm'.
         names: The classes to evaluate; empty for all in the annotation file.
+        limit: How many detections of a class in an image count; None for all, from COCO's 100.
 
     Raises:
         UserError: if the file has a different format or other images, or if there are no objects.
@@ -106,8 +111,12 @@ def score_results(truth: COCO, file: Path, kind: str, names: Collection[str] = (
     if not ids or not truth.getAnnIds(catIds=ids, iscrowd=False):
         raise UserError(f'the ground truth has no objects of {", ".join(names) or "any class"}')
     with contextlib.redirect_stdout(io.StringIO()):
-        evaluation = COCOeval(truth, _read_results(truth, file, kind), kind)
+        found = _read_results(truth, file, kind)
+        evaluation = FullCocoEval(truth, found, kind)
         evaluation.params.catIds = ids
+        if limit is None:
+            limit = max(LIMIT, *map(len, found.imgToAnns.values()))
+        evaluation.params.maxDets[-1] = limit
         evaluation.evaluate()
         evaluation.accumulate()
         evaluation.summarize()

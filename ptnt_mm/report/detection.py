@@ -11,9 +11,10 @@ import numpy as np
 from mmengine.config import Config
 from sklearn.metrics import confusion_matrix
 
+from ptnt_mm.config.settings import type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.drawing.page import outline
-from ptnt_mm.report.coco_scores import CocoScores, read_annotations, score_results
+from ptnt_mm.report.coco_scores import LIMIT, CocoScores, read_annotations, score_results
 from ptnt_mm.report.content import RankedImage
 from ptnt_mm.report.detection_errors import (
     FOREGROUND,
@@ -44,7 +45,7 @@ class DetectionReport:
     folders: list[Path]  # where images are
     truth: Path  # the annotation file
 
-    metric = 'CocoMetric'  # the evaluator whose predictions are read
+    metrics = 'CocoMetric', 'DenseCocoMetric'  # evaluators whose predictions are read
     output = 'outfile_prefix'  # its setting for the output
     unit = SCORE
 
@@ -59,8 +60,9 @@ class DetectionReport:
         truth = evaluator.get('ann_file') or sets[0].path(sets[0].settings.get('ann_file'))
         if truth is None:
             raise UserError('the config has no local annotation file')
+        limit = LIMIT if type_name(evaluator) == 'CocoMetric' else None
         scores = [
-            score_results(read_annotations(Path(truth)), file, kind, names)
+            score_results(read_annotations(Path(truth)), file, kind, names, limit)
             for kind, file in cls.prediction_files(config, evaluator, folder).items()
         ]
         prefixes = (part.prefixes.get('img') or '' for part in sets)

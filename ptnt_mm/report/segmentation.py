@@ -37,7 +37,7 @@ class SegmentationReport:
     files: list[Path]  # the predicted maps
     ignored: int  # the index of pixels that do not count
 
-    metric = 'IoUMetric'  # the evaluator whose predictions are read
+    metrics = ('IoUMetric',)  # evaluators whose predictions are read
     output = 'output_dir'  # its setting for the output
     unit = PERCENT
 

@@ -186,10 +186,10 @@ class TrainingRun:
             from ptnt_mm.report.segmentation import SegmentationReport as Report
         settings = ConfigView(config).test.evaluators
         for evaluator in settings:
-            if type_name(evaluator) == Report.metric:
+            if type_name(evaluator) in Report.metrics:
                 return Report, evaluator
         found = ', '.join(map(type_name, settings)) or 'missing'
-        raise UserError(f'its test_evaluator is {found}: expected {Report.metric}')
+        raise UserError(f'its test_evaluator is {found}: expected {" or ".join(Report.metrics)}')
 
 
 def read_run(work_dir: Path, name: str) -> TrainingRun:

@@ -128,6 +128,7 @@ IMPOSSIBLE = {
         [5, 5], [9, 1], [0], [0, 1, 2], ['0', 9], [True, 9], [None, 9], [0, math.nan],
         [0, math.inf], [0, HUGE], 9, '0 9', {}, DEEP,
     ),
+    'tiling': ([640], [31, 0.2], [640, 1], [640, -0.1], [640.5, 0.2], [True, 0], '640', DEEP),
     'mask_grid': ([0, 4], [8, HUGE], [8], [8, math.nan], ['8', 4], [True, 4], 8, {}, DEEP),
 }  # fmt: skip
 
@@ -149,6 +150,8 @@ def test_impossible_values_are_refused(tmp_path: Path, field: str):
         dict(value_range=[0, 4095]),
         dict(value_range=[-1000.5, 0.0]),
         dict(mask_grid=[4, 2.5]),
+        dict(tiling=[640, 0.2]),
+        dict(tiling=[32, 0]),
         dict(size=[1, 1], scale=[1333.5, 800], thresholds=dict(mask=-1, score=0, boxes=100)),
         dict(task='features', keep_ratio=False, config='', checkpoint='\x1b[2J', version=''),
     ],

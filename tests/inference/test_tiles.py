@@ -3,57 +3,29 @@
 import json
 import tracemalloc
 from pathlib import Path
+from types import SimpleNamespace
 
 import cv2
 import numpy as np
 import pytest
 import torch
+from blobs import SQUARES, Blobs, picture
 from pycocotools import mask as coco
 
 from ptnt_mm.cli.main import run as run_command
 from ptnt_mm.deploy import Detections
 from ptnt_mm.inference import infer as inferring
+from ptnt_mm.inference import load as loading
 from ptnt_mm.inference.detection import ExportedDetector
-from ptnt_mm.inference.load import load_predictor
+from ptnt_mm.inference.load import load_exported, load_predictor
 from ptnt_mm.labels.masks import encode_mask, encode_patch
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.tiles import Tiling
 
 from .samples import NAME, photograph
 
-SQUARES = [(4, 4, 24, 24), (50, 70, 80, 90), (52, 40, 76, 58), (100, 10, 112, 22)]
 LONG = (10, 106, 190, 150)
 """It is longer than two tiles."""
-
-
-class Blobs:
-    """Finds each white rectangle that it is shown, as a perfect detector would."""
-
-    def __init__(self, has_masks: bool = False, has_boxes: bool = True):
-        self._has_masks, self._has_boxes = has_masks, has_boxes
-        self.shapes: list[tuple[int, ...]] = []
-
-    def __call__(self, pixels: np.ndarray) -> Detections:
-        self.shapes.append(pixels.shape[:2])
-        count, numbers, stats, _ = cv2.connectedComponentsWithStats(
-            (pixels[..., 0] > 127).astype(np.uint8)
-        )
-        boxes = stats[1:, :4].astype(np.float32)
-        boxes[:, 2:] += boxes[:, :2]
-        masks = np.stack([numbers == i for i in range(1, count)]) if count > 1 else None
-        if masks is None:
-            masks = np.zeros((0, *pixels.shape[:2]), bool)
-        scores = np.linspace(0.9, 0.6, count - 1, dtype=np.float32)
-        labels = np.zeros(count - 1, np.int64)
-        shown = boxes if self._has_boxes else np.zeros_like(boxes)
-        return Detections(shown, scores, labels, masks if self._has_masks else None)
-
-
-def picture(boxes: list[tuple[int, int, int, int]], height: int = 160, width: int = 200):
-    image = np.zeros((height, width, 3), np.uint8)
-    for x1, y1, x2, y2 in boxes:
-        image[y1:y2, x1:x2] = 255
-    return image
 
 
 def detector(**options: bool) -> ExportedDetector:
@@ -187,8 +159,38 @@ def test_the_command(place: Path, capsys: pytest.CaptureFixture):
     assert list(Path('out/labels').rglob('*.json'))
 
 
+def test_the_tiles_of_a_config_are_used(checkpoint: Path):
+    import ptnt_mm
+
+    config = ptnt_mm.get_config(NAME)
+    config.test_cfg = dict(type='TiledTestLoop', tile=64, overlap=0.5)
+    assert load_predictor(config, str(checkpoint), 'cpu').tiling == Tiling(64, 0.5)
+
+
+def test_the_tiles_of_an_exported_file_are_used(monkeypatch: pytest.MonkeyPatch):
+    about = SimpleNamespace(task='detection', value_range=None, tiling=[64, 0.25])
+    deployed = SimpleNamespace(classes=['square'], about=about)
+    monkeypatch.setattr(loading, 'Deployed', lambda file: deployed)
+    assert load_exported(Path('model.onnx')).tiling == Tiling(64, 0.25)
+    about.tiling = None
+    assert load_exported(Path('model.onnx')).tiling is None
+
+
+@pytest.mark.parametrize(('flags', 'are_cut'), [('', True), ('--tile 0', False)])
+def test_images_can_stay_whole(
+    flags: str, are_cut: bool, place: Path, monkeypatch: pytest.MonkeyPatch
+):
+    predictor = detector()
+    predictor.tile(Tiling(64))
+    monkeypatch.setattr(inferring, 'load_exported', lambda *_: predictor)
+    run_command('infer', ['large.png', 'model.onnx', '--out', 'out', *flags.split()])
+    assert (len(predictor.model.shapes) > 1) == are_cut
+
+
 @pytest.mark.parametrize(
-    'flags', ['--tile 16', '--tile 64 --overlap 1', '--overlap 0.3'], ids=str.split
+    'flags',
+    ['--tile 16', '--tile 64 --overlap 1', '--overlap 0.3', '--tile 0 --overlap 0.3'],
+    ids=str.split,
 )
 def test_flags_that_cannot_be_are_refused(flags: str, place: Path, capsys):
     assert run_command('infer', ['large.png', 'model.onnx', '--out', 'out', *flags.split()]) == 1

@@ -20,10 +20,10 @@ from pathlib import Path
 import cv2
 import numpy as np
 from pycocotools.coco import COCO
-from pycocotools.cocoeval import COCOeval
 
 from ptnt_mm.cli.start import Parser
 from ptnt_mm.config.read import read_config
+from ptnt_mm.engine.coco_evaluation import FullCocoEval
 from ptnt_mm.inference.load import load_exported, load_predictor
 from ptnt_mm.inference.predictor import Predictor
 from ptnt_mm.labels.model import box_between
@@ -35,6 +35,7 @@ from ptnt_mm.utils.tiles import Tiling
 _LOWEST = 0.05  # of the scores that count
 _MOST = 5_000  # detections in a field
 _AREAS = ('all', 'small', 'medium', 'large')
+_OF_AREAS = [0, 3, 4, 5]  # among COCO's twelve numbers
 
 
 def make_fields(data: COCO, images: Path, grid: int, folder: Path) -> Path:
@@ -97,15 +98,12 @@ def detect(predictor: Predictor, fields: COCO, folder: Path) -> tuple[list[dict]
 
 def average_precision(fields: COCO, results: list[dict]) -> dict[str, float]:
     """AP of boxes for each range of areas, -1 without objects."""
-    evaluation = COCOeval(fields, fields.loadRes(results), 'bbox')
-    evaluation.params.maxDets = [_MOST]
+    evaluation = FullCocoEval(fields, fields.loadRes(results), 'bbox')
+    evaluation.params.maxDets[-1] = _MOST
     evaluation.evaluate()
     evaluation.accumulate()
-    values = evaluation.eval['precision'][..., 0]  # (IoU, recall, class, area)
-    return {
-        name: float(part[part > -1].mean()) if (part > -1).any() else -1.0
-        for name, part in zip(_AREAS, np.moveaxis(values, 3, 0), strict=True)
-    }
+    evaluation.summarize()
+    return dict(zip(_AREAS, evaluation.stats[_OF_AREAS].tolist(), strict=True))
 
 
 def main(words: Sequence[str] | None = None) -> int:

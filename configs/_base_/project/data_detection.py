@@ -24,5 +24,6 @@ val_dataloader = dict(
 )
 test_dataloader = val_dataloader
 
-val_evaluator = dict(type='CocoMetric', metric='bbox')
+# CocoMetric, without its limit of 100 detections of a class in an image.
+val_evaluator = dict(type='ptnt_mm.engine.mmdet_metrics.DenseCocoMetric', metric='bbox')
 test_evaluator = val_evaluator

@@ -131,7 +131,7 @@ class Evaluation:
 def why_not_evaluated(view: ConfigView, split: str) -> str:
     """Why an evaluation cannot be tried without its loop; empty if it can."""
     loop = type_name(view.split(split).loop)
-    if loop not in ('', 'ValLoop', 'TestLoop'):
+    if loop not in ('', 'ValLoop', 'TestLoop', 'TiledValLoop', 'TiledTestLoop'):
         return f'{loop} evaluates in its own way'
     hooks = map(short_name, view.custom_hooks)
     prepares = [name for name in hooks if name.startswith('PrepareProto')]
@@ -169,7 +169,8 @@ def _default_keys(step: ConfigDict, scope: str) -> tuple[str, ...]:
 _NOT_TRIED = (
     'ANLS', 'CityScapesMetric', 'CityscapesMetric', 'CocoPanopticMetric', 'COCOCaption',
     'COCOCaptionMetric', 'CrowdHumanMetric', 'DumpDetResults', 'DumpMaps', 'DumpODVGResults',
-    'DumpProposals', 'DumpResults', 'Flickr30kMetric', 'GQAAcc', 'LVISMetric', 'LVISFixedAPMetric',
+    'DumpProposals', 'DumpResults', 'DumpTiledResults', 'Flickr30kMetric', 'GQAAcc', 'LVISMetric',
+    'LVISFixedAPMetric',
     'MOTChallengeMetric', 'NocapsSave', 'RefExpMetric', 'ReIDMetrics', 'RetrievalRecall',
     'RetrievalAveragePrecision', 'ScienceQAMetric', 'VQAAcc', 'VQAMCTest', 'YouTubeVISMetric',
 )  # fmt: skip
@@ -224,7 +225,8 @@ def _is_tried(settings: dict) -> bool:
 
 def _build(settings: dict, split: str, data: Sequence[LoadedDataset], ids: set) -> BaseMetric:
     settings = {key: value for key, value in settings.items() if key not in _FILES}
-    if type_name(settings) == 'CocoMetric' and local_path(settings.get('ann_file')) is not None:
+    is_coco = type_name(settings) in ('CocoMetric', 'DenseCocoMetric')
+    if is_coco and local_path(settings.get('ann_file')) is not None:
         read = [
             dataset
             for dataset in data

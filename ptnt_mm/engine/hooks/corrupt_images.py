@@ -49,7 +49,7 @@ class SkipCorruptImagesHook(Hook):
 
     def watch(self, data_set: Any) -> None:
         """Wrap the steps of a data set that read files; MMEngine then replaces unreadable ones."""
-        for part in _with_pipelines(data_set):
+        for part in with_pipelines(data_set):
             steps = part.pipeline.transforms
             for number, step in enumerate(steps):
                 # The first step, under any name, and those that read masks.
@@ -99,11 +99,11 @@ class _Watched:
             return None
 
 
-def _with_pipelines(data_set: Any) -> Iterator[Any]:
+def with_pipelines(data_set: Any) -> Iterator[Any]:
     """Yield the data sets with pipelines inside wrappers that repeat or join them."""
     parts = getattr(data_set, 'datasets', None) or [getattr(data_set, 'dataset', None)]
     if parts != [None]:
         for part in parts:
-            yield from _with_pipelines(part)
+            yield from with_pipelines(part)
     elif hasattr(data_set, 'pipeline'):
         yield data_set

@@ -1,44 +1,46 @@
 """Detection in the tiles of a large image."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import cv2
 import numpy as np
 import torch
 from mmengine.structures import InstanceData
 
-from ptnt_mm.inference.loading import LoadedImage
 from ptnt_mm.labels.masks import encode_patch
 from ptnt_mm.utils.tiles import Found, Patch, Tiling, Window, merge
 
 
 def detect_in_tiles(
-    detect: Callable[[LoadedImage], InstanceData], image: LoadedImage, tiling: Tiling
+    detect: Callable[[np.ndarray], InstanceData], image: np.ndarray, tiling: Tiling
 ) -> InstanceData:
     """Detect in each tile, and in the whole image shrunk to a tile; merge the objects.
 
     Of the shrunk image, only objects count that are longer than a tile, so that none holds them.
 
     Args:
-        detect: Finds the objects of a part of the image: its boxes are in pixels of that part.
-        image: Larger than a tile.
+        detect: Finds the objects of a part, (h, w) or (h, w, C): its boxes are in pixels of it.
+        image: Larger than a tile, (H, W) or (H, W, C).
         tiling: The tiles.
 
     Returns:
-        Objects with ``masks``, if there are any, as a list of COCO's run lengths.
+        Objects with ``masks``, if there are any, as a list of COCO's run lengths. Their metainfo
+        contains ``tile``, the side of a tile, which they are drawn for.
     """
-    height, width = image.size
-    parts = [
-        _found(detect(_crop(image, window)), window) for window in tiling.windows(width, height)
-    ]
-    factor = max(width, height) / tiling.tile
-    whole = (0, 0, width, height)
-    small = _with_pixels(image, _shrunk(image.pixels, factor))
-    scale = np.array([width, height]) / small.size[::-1]
-    parts.append(_longer(_found(detect(small), whole, scale), tiling.tile))
+    height, width = image.shape[:2]
+    parts = []
+    for window in tiling.windows(width, height):
+        left, top, right, bottom = window
+        tile = np.ascontiguousarray(image[top:bottom, left:right])
+        parts.append(_found(detect(tile), window))
+    small = _shrunk(image, max(width, height) / tiling.tile)
+    scale = np.array([width, height]) / small.shape[1::-1]
+    parts.append(_longer(_found(detect(small), (0, 0, width, height), scale), tiling.tile))
     merged = merge(parts, width, height)
     result = InstanceData(
+        metainfo=dict(tile=tiling.tile),
         bboxes=torch.from_numpy(merged.boxes.astype(np.float32)),
         scores=torch.from_numpy(merged.scores),
         labels=torch.from_numpy(merged.labels),
@@ -48,20 +50,15 @@ def detect_in_tiles(
     return result
 
 
-def _with_pixels(image: LoadedImage, pixels: np.ndarray) -> LoadedImage:
+def part_of(entries: Mapping[str, Any], pixels: np.ndarray) -> dict[str, Any]:
+    """A loaded image's entries for the pipeline's other steps, with a part of its pixels."""
     size = pixels.shape[:2]
-    entries = dict(image.entries, img=pixels, img_shape=size, ori_shape=size)
-    return replace(image, entries=entries)
+    return dict(entries, img=pixels, img_shape=size, ori_shape=size)
 
 
-def _crop(image: LoadedImage, window: Window) -> LoadedImage:
-    left, top, right, bottom = window
-    return _with_pixels(image, np.ascontiguousarray(image.pixels[top:bottom, left:right]))
-
-
-def _shrunk(pixels: np.ndarray, factor: float) -> np.ndarray:
-    height, width = (max(round(side / factor), 1) for side in pixels.shape[:2])
-    return cv2.resize(pixels, (width, height), interpolation=cv2.INTER_AREA)
+def _shrunk(image: np.ndarray, factor: float) -> np.ndarray:
+    height, width = (max(round(side / factor), 1) for side in image.shape[:2])
+    return cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA)
 
 
 def _found(found: InstanceData, window: Window, scale: np.ndarray | float = 1.0) -> Found:
