@@ -134,8 +134,12 @@ def test_an_evaluation_is_asked_to_keep_them_there(work_dir: Path):
     ('key', 'value', 'message'),
     [
         ('default_scope', 'mmpretrain', 'predictions of mmpretrain cannot be read here'),
-        ('test_evaluator', dict(type='LVISMetric'), 'is LVISMetric: expected CocoMetric or DenseCocoMetric'),
-        ('test_evaluator', [], 'is missing: expected CocoMetric or DenseCocoMetric'),
+        (
+            'test_evaluator',
+            dict(type='LVISMetric'),
+            'is LVISMetric: expected CocoMetric or Dense',
+        ),
+        ('test_evaluator', [], 'is missing: expected CocoMetric or Dense'),
     ],
 )
 def test_predictions_of_others(work_dir: Path, key: str, value: object, message: str):
