@@ -178,15 +178,15 @@ def without_labels(task: str, has: str) -> str:
 
 
 def summary(labels: Labels) -> list[str]:
-    """One line for each kind of problem: its number, its classes, and the first with its file."""
+    """One line for each kind of problem: its number, what became of them, and the first."""
     kinds: dict[str, list[Problem]] = {}
     for problem in labels.problems:
-        kinds.setdefault(problem.kind, []).append(problem)
+        kinds.setdefault(problem.title, []).append(problem)
     lines = []
-    for kind, problems in kinds.items():
+    for title, problems in kinds.items():
         first = problems[0]
         classes = counted_classes(problem.label for problem in problems if problem.label)
-        line = f'{kind}{f" ({classes})" if classes else ""}: {printable(first.file.name)}'
+        line = f'{title}{f" ({classes})" if classes else ""}: {printable(first.file.name)}'
         if first.detail:
             line += f' ({printable(first.detail)})'
         if len(problems) > 1:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ptnt_mm.config.read import PROJECT_CONFIG, read_config
 from ptnt_mm.config.zoo import copy_bases
-from ptnt_mm.labels.model import TASKS, Labels
+from ptnt_mm.labels.model import TASKS, Labels, ignored_regions
 from ptnt_mm.labels.recognise import Recognised, read_labels, recognise, summary, without_labels
 from ptnt_mm.labels.tree import Tree
 from ptnt_mm.options import documented
@@ -215,6 +215,8 @@ def _findings(facts: Facts, labels: Labels) -> list[str]:
     lines = [f'  {"; ".join(_counted(facts))}']
     lines += [f'  task: {facts.task}, from {TASKS[facts.task]}']
     lines += [f'  {_start(facts)}']
+    if regions := ignored_regions(labels):
+        lines += [f'  regions that count neither for nor against a detection: {regions}']
     lines += [f'  {note}' for note in labels.notes]
     return lines + [f'  {line}' for line in summary(labels)]
 
@@ -246,7 +248,7 @@ def _start(facts: Facts) -> str:
 def _problems(tree: Tree, labels: Labels) -> str:
     lines = (
         printable(
-            f'{_shown(tree, problem.file)}: {problem.kind}: {problem.detail}'.rstrip(': '), 1000
+            f'{_shown(tree, problem.file)}: {problem.title}: {problem.detail}'.rstrip(': '), 1000
         )
         for problem in labels.problems
     )

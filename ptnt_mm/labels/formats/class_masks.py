@@ -24,7 +24,7 @@ from ptnt_mm.labels.formats.format import Collector, Format, number, read_text
 from ptnt_mm.labels.formats.mask_pairs import find_pairs, has_large_numbers, read_pairs, spread
 from ptnt_mm.labels.formats.voc import image_sets, splits_of
 from ptnt_mm.labels.masks import BACKGROUND
-from ptnt_mm.labels.model import Labels
+from ptnt_mm.labels.model import Labels, Outcome
 from ptnt_mm.labels.tree import Tree
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted, first_few
@@ -257,7 +257,7 @@ def _report_unknown(
             unknown = [value for value in unknown if value not in set(rare)]
         if unknown:
             shown = first_few(map(shown_value, unknown))
-            labels.report(mask, f'{NO_CLASS}, which are ignored', shown)
+            labels.report(mask, NO_CLASS, shown, outcome=Outcome.IN_PART)
     if edges:
         share = edges / sum(found.total() for found in counts.values())
         labels.notes.append(

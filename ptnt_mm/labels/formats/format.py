@@ -21,7 +21,14 @@ from ptnt_mm.labels.boxes import (
     near_the_corner,
 )
 from ptnt_mm.labels.masks import usable
-from ptnt_mm.labels.model import LabelledImage, LabelledObject, LabelRule, Labels, box_between
+from ptnt_mm.labels.model import (
+    LabelledImage,
+    LabelledObject,
+    LabelRule,
+    Labels,
+    Outcome,
+    box_between,
+)
 from ptnt_mm.labels.tree import Tree
 from ptnt_mm.utils.decoding import DECODERS, FORMATS
 from ptnt_mm.utils.errors import UserError
@@ -73,7 +80,7 @@ class _Written:
     def listed(self) -> Listed:
         """The object in the form that the rules about repeated ones take."""
         item = self.item
-        return Listed((self.image, item.box), item.label, item.ignored, item.segmentation)
+        return Listed((self.image, item.box), item.label, bool(item.ignored), item.segmentation)
 
 
 class Collector:
@@ -169,7 +176,8 @@ class Collector:
             return named
         if PurePosixPath(name).stem not in ('', file.stem):
             detail = f'it names {printable(name)}, but {own.name} is used'
-            self.labels.report(file, 'label files that name a different image', detail)
+            what = 'label files that name a different image'
+            self.labels.report(file, what, detail, outcome=Outcome.KEPT)
         return own
 
     def add(self, file: Path, image: LabelledImage, objects: Iterable[LabelledObject]) -> None:
@@ -184,7 +192,8 @@ class Collector:
             mask, rule, why = usable(item.segmentation, image.size, stated)
             if rule is not None:
                 detail = f'{item.label} in {image.path.name}{f": {why}" if why else ""}'
-                self.labels.report(file, rule.what, detail, item.label)
+                outcome = rule.outcome if mask else Outcome.AS_BOX
+                self.labels.report(file, rule.what, detail, item.label, outcome)
                 item = replace(item, segmentation=mask)
             self._written.append(_Written(file, image.path, item))
         if len(self.labels.problems) > problems:
@@ -233,7 +242,7 @@ class Collector:
         for path, others in self._other_splits.items():
             if path in self._images:
                 detail = f'{", ".join(others)}; {self._images[path].split} is kept'
-                self.labels.report(path, 'images in several splits', detail)
+                self.labels.report(path, 'images in several splits', detail, outcome=Outcome.KEPT)
 
     def _without_repeats(self, entries: list[_Written]) -> list[_Written]:
         left = np.ones(len(entries), bool)
@@ -246,7 +255,7 @@ class Collector:
         for i in np.flatnonzero(chosen):
             entry = entries[i]
             shown = _shown(entry, self._images[entry.image].size)
-            self.labels.report(entry.file, rule.what, shown, entry.item.label)
+            self.labels.report(entry.file, rule.what, shown, entry.item.label, rule.outcome)
         return rule.left(chosen)
 
     def _add_images(self, entries: list[_Written]) -> None:
@@ -257,7 +266,7 @@ class Collector:
             objects[entry.image].append(entry.item)
         for path, of_image in objects.items():
             if path in self._emptied and not of_image:
-                self.labels.report(path, 'images skipped, as none of their objects can be used')
+                self.labels.report(path, 'images that lost all of their objects')
             else:
                 self.labels.images.append(replace(self._images[path], objects=tuple(of_image)))
 

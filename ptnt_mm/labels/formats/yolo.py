@@ -25,7 +25,7 @@ from ptnt_mm.labels.formats.format import (
     read_text,
     whole_number,
 )
-from ptnt_mm.labels.model import LabelledImage, LabelledObject, Labels, box_around
+from ptnt_mm.labels.model import LabelledImage, LabelledObject, Labels, Outcome, box_around
 from ptnt_mm.labels.tree import Tree
 from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.decoding import FORMATS
@@ -400,7 +400,8 @@ def _objects(
             labels.report(file, what, shown, label)
             continue
         if len(values) == 6 and not keypoints:
-            labels.report(file, 'boxes with a sixth number, which is ignored', f'line {place}')
+            detail = f'line {place}: {line[:80]}'
+            labels.report(file, 'boxes with a sixth number', detail, label, Outcome.IN_PART)
         if len(coordinates) % 2:
             labels.report(file, NO_NUMBERS, f'line {place} has {len(values)} numbers', label)
             continue
