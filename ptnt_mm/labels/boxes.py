@@ -343,7 +343,8 @@ def near_the_corner(boxes: Boxes) -> tuple[str, str] | None:
 def _cause(boxes: Boxes, form: BoxForm, in_pixels: bool) -> tuple[str, np.ndarray]:
     """The finding, empty without one, and the boxes that show it, (N,) bool."""
     written = form.write(boxes.corners)
-    if in_pixels and len(written) > 1 and written.min() >= 0 and written.max() <= 1:
+    # Pascal VOC's reader subtracts half a pixel.
+    if in_pixels and len(written) > 1 and written.min() >= -0.5 and written.max() <= 1:
         return 'boxes between 0 and 1, as shares of the image', np.ones(len(written), bool)
     misfits = boxes.is_beyond | (boxes.values[:, 2:] <= 0).any(axis=1)
     share = misfits.mean()

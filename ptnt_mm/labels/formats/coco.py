@@ -18,6 +18,7 @@ from ptnt_mm.labels.formats.format import (
     UNREADABLE,
     Collector,
     Format,
+    is_set,
     number,
     whole_number,
 )
@@ -44,7 +45,7 @@ def _read(tree: Tree) -> Labels:
     groups: set[str] = set()
     for file in _files(tree):
         try:
-            content = read_json(file, 'utf-8-sig')
+            content = read_json(file, as_hosts=False)
             lists = [content[key] for key in ('images', 'annotations', 'categories')]
             if not all(isinstance(entries, list) for entries in lists):
                 raise UserError('"images", "annotations" or "categories" is not a list')
@@ -162,8 +163,7 @@ def _objects(
             what = without_usable('annotations', 'bbox')
             labels.report(file, what, f'{label} in {image.path.name}', label)
             continue
-        # Tables write numbers as text, of which '0' would be true.
-        ignored = next((word for word in _IGNORED if number(entry.get(word)) > 0), '')
+        ignored = next((word for word in _IGNORED if is_set(entry.get(word))), '')
         yield LabelledObject(label, box, mask, ignored)
 
 

@@ -1,5 +1,6 @@
 """Base classes of label formats and their readers."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -31,9 +32,12 @@ from ptnt_mm.labels.model import (
 )
 from ptnt_mm.labels.tree import Tree
 from ptnt_mm.utils.decoding import DECODERS, FORMATS
+from ptnt_mm.utils.encodings import decoded_text, is_utf16
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity, report_wrong
 from ptnt_mm.utils.text import printable
+
+_DECLARED = re.compile(rb'\s*<\?xml[^>]*?\sencoding\s*=\s*["\']([\w.:-]+)')
 
 MISSING = 'images that were not found'
 DAMAGED = 'images that cannot be opened'
@@ -306,11 +310,11 @@ def read_text(file: Path) -> str:
         UserError: if it cannot be read, or is not text.
     """
     try:
-        return file.read_text(encoding='utf-8-sig')
+        return decoded_text(file.read_bytes())
     except OSError as error:
         raise UserError(f'{error.strerror}') from error
     except UnicodeDecodeError as error:
-        raise UserError('it is not text in UTF-8') from error
+        raise UserError('it is not text in UTF-8 or UTF-16: save it as UTF-8') from error
 
 
 def read_xml(file: Path) -> ElementTree.Element:
@@ -323,11 +327,24 @@ def read_xml(file: Path) -> ElementTree.Element:
         UserError: if it cannot be read, or cannot be parsed.
     """
     try:
-        return ElementTree.fromstring(file.read_bytes())
+        root = ElementTree.fromstring(_xml_text(file.read_bytes()))
     except OSError as error:
         raise UserError(f'{error.strerror}') from error
     except (ElementTree.ParseError, ValueError, LookupError) as error:
         raise UserError(f'it is not XML, or is truncated: {error}') from error
+    for element in root.iter():
+        element.tag = element.tag.rpartition('}')[2]  # a name space
+    return root
+
+
+def _xml_text(content: bytes) -> str:
+    """The text of an XML file; expat itself knows few encodings."""
+    declared = _DECLARED.match(content)
+    name = declared[1].decode() if declared else 'utf-8'
+    # A declaration that can be read as it is, is not in UTF-16, whatever it says.
+    if is_utf16(content) or name.lower().startswith(('utf-16', 'utf-8')):
+        return decoded_text(content)
+    return content.decode(name)
 
 
 def text_of(element: ElementTree.Element, path: str) -> str:
@@ -341,6 +358,11 @@ def number(text: object) -> float:
         return float(text)
     except (TypeError, ValueError):
         return float('nan')
+
+
+def is_set(value: object) -> bool:
+    """Whether a flag of a label file is set; tables and XML write '0', '1.0' or 'True' as text."""
+    return number(value) > 0 or str(value).strip().lower() == 'true'
 
 
 def whole_number(text: object) -> int:

@@ -18,6 +18,7 @@ from ptnt_mm.labels.formats.format import (
     UNREADABLE,
     Collector,
     Format,
+    is_set,
     number,
     read_text,
     read_xml,
@@ -162,7 +163,7 @@ def _objects(labels: Labels, file: Path, root: Element) -> Iterator[LabelledObje
             labels.report(file, NO_NUMBERS, f'bndbox of {label}; it has {parts}', label)
             continue
         box = box_between(*(value - _HALF for value in corners))
-        ignored = _DIFFICULT if text_of(element, _DIFFICULT) == '1' else ''
+        ignored = _DIFFICULT if is_set(text_of(element, _DIFFICULT)) else ''
         yield LabelledObject(label, box, ignored=ignored)
 
 
