@@ -247,6 +247,15 @@ def test_masks_of_one_value_are_noted(tmp_path: Path):
 
 
 @pytest.mark.parametrize('is_inverted', [False, True])
+def test_class_masks_that_are_mostly_white_are_noted(tmp_path: Path, is_inverted: bool):
+    for i in range(4):
+        drawn.put(drawn.photograph(i, 1), tmp_path / 'images' / f'{i}.jpg')
+        mask = Image.fromarray(np.uint8(255 * ((drawn.indices(i, 1) > 0) != is_inverted)))
+        drawn.put(mask, tmp_path / 'masks' / f'{i}.png')
+    assert len(read(tmp_path).notes) == is_inverted
+
+
+@pytest.mark.parametrize('is_inverted', [False, True])
 def test_object_masks_with_black_objects_are_noted(tmp_path: Path, is_inverted: bool):
     made.object_masks(tmp_path)
     if is_inverted:
@@ -255,6 +264,15 @@ def test_object_masks_with_black_objects_are_noted(tmp_path: Path, is_inverted: 
                 mask.convert('L').point(lambda value: 255 - value).save(file)
     noted = [note for note in read(tmp_path).notes if note.startswith('warning')]
     assert len(noted) == is_inverted
+
+
+def test_a_label_file_of_two_images_is_reported(tmp_path: Path):
+    _yolo(tmp_path, ['0 0.5 0.5 0.2 0.6'])
+    drawn.put(drawn.photograph(9), tmp_path / 'images' / '0.png')
+    labels = read(tmp_path)
+    (problem,) = labels.problems
+    assert len(labels.images) == 4 and problem.file.name == '0.txt'
+    assert problem.outcome is Outcome.KEPT and '0.png' in problem.detail
 
 
 def test_images_of_two_splits_are_noted(tmp_path: Path):

@@ -82,12 +82,7 @@ def _read(tree: Tree) -> Labels:
     }
     _report_unknown(plain_counts, index_of.keys() | edges | {IGNORED}, labels)
     labels.notes += [*table.notes, *_ignored_shares(total, index_of, table)]
-    if len(total) == 1:
-        (value,) = total
-        labels.notes.append(
-            f'warning: all masks have only the value {shown_value(value)}, so there is nothing to '
-            'learn; transparency is not read'
-        )
+    labels.notes += _odd_shares(total, table)
     if not (table.names or table.colours or edges):
         labels.notes += _too_many(tree, counts, total, labels.classes)
     return collector.finish()
@@ -294,6 +289,20 @@ def _ignored_shares(total: Counter[int], index_of: Mapping[int, int], table: Tab
                 f'{advice}'
             )
     return notes
+
+
+def _odd_shares(total: Counter[int], table: Table) -> list[str]:
+    """Remarks about masks of a single value, and about those that may be inverted."""
+    if len(total) == 1:
+        (value,) = total
+        return [
+            f'warning: all masks have only the value {shown_value(value)}, so there is nothing to '
+            'learn; transparency is not read'
+        ]
+    share = total[IGNORED] / max(1, total.total())
+    if set(total) == {0, IGNORED} and not table.file and share > 1 / 2:
+        return [f'{share:.0%} of the pixels are white, and read as object: is it the background?']
+    return []
 
 
 def _too_many(

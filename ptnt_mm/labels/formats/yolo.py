@@ -24,7 +24,7 @@ from ptnt_mm.labels.formats.format import (
     whole_number,
 )
 from ptnt_mm.labels.formats.yolo_lines import lengths_of_boxes, objects_of
-from ptnt_mm.labels.model import LabelledImage, LabelledObject, Labels
+from ptnt_mm.labels.model import LabelledImage, LabelledObject, Labels, Outcome
 from ptnt_mm.labels.tree import Tree
 from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.decoding import FORMATS
@@ -119,6 +119,7 @@ def _read(tree: Tree) -> Labels:
             continue
         found.append((source, image, lines))
         indices.update(whole_number(line.split(None, 1)[0]) for line in lines if line.strip())
+    _report_shared(labels, found)
     every_line = (line for *_, lines in found for line in lines)
     lengths = lengths_of_boxes(every_line, 'kpt_shape' in content, labels)
     for source, image, lines in found:
@@ -131,6 +132,17 @@ def _read(tree: Tree) -> Labels:
         labels.notes.append('there are no class names: write them to classes.txt, one per line')
     _report_strays(tree, collector, {path: homes.label_file(path) for path, _ in images})
     return collector.finish()
+
+
+def _report_shared(labels: Labels, found: Iterable[tuple[Path, LabelledImage, list[str]]]) -> None:
+    """Report label files of images whose names differ only in their suffix."""
+    images: dict[Path, list[str]] = {}
+    for source, image, _ in found:
+        images.setdefault(source, []).append(image.path.name)
+    for source, names in images.items():
+        if len(names) > 1:
+            what = 'label files of several images'
+            labels.report(source, what, first_few(names), outcome=Outcome.KEPT)
 
 
 def _note_background(labels: Labels, used: Counter, without: Counter) -> None:
