@@ -346,7 +346,7 @@ def test_names_that_differ_only_in_capitals_are_noted(tmp_path: Path):
     made.labelme(tmp_path)
     file = next(tmp_path.rglob('*.json'))
     file.write_text(file.read_text().replace('"cell"', '"Cell"'))
-    assert any('Cell, cell' in note for note in read(tmp_path).notes)
+    assert any("'Cell', 'cell'" in note for note in read(tmp_path).notes)
 
 
 def test_classes_are_folders_inside_of_splits(tmp_path: Path):
