@@ -114,7 +114,7 @@ def data_content(config: Config, folder: Path) -> dict[str, Any]:
         data=data,
         network=network,
         facts=list(_facts(data, network)),
-        remarks=[*_remarks(data, network, classes, sides, problems), *_of_findings(findings)],
+        remarks=[*_of_findings(findings), *_remarks(data, network, classes, sides, problems)],
         legend=dict(zip(data.classes, colours, strict=False)),
         classes=classes,
         largest=max((max(row.counts) for row in classes), default=0),
@@ -176,7 +176,10 @@ def _remarks(
         which = 'Some' if network.inputs else 'The'
         yield f'{which} training images are not shown as the network sees them: {note}', 'inputs'
     if lines := sum(len(group.lines) for group in problems):
-        yield f'{counted(lines, "problem")}: labels or images were skipped or changed', 'problems'
+        yield (
+            f'{counted(lines, "problem")} in labels or images: see what became of them',
+            'problems',
+        )
     if data.copies:
         pairs = Counter(copy.splits for copy in data.copies)
         listed = ', '.join(f'{n} of {second} in {first}' for (first, second), n in pairs.items())
