@@ -12,7 +12,7 @@ from ptnt_mm.utils.text import counted, first_few, suggest
 def check_class_names(data: Sequence[LoadedDataset]) -> Iterator[Finding]:
     """Check the class names of each data set, and compare them with those of the first."""
     for dataset in data:
-        found = list(findings_of_names(dataset))
+        found = [*findings_of_names(dataset), *_without_objects(dataset)]
         classes = counted(len(dataset.classes), 'class')
         yield from found or [ok(dataset.name, f'{classes}: {first_few(dataset.classes)}')]
     if data and names_are_known(data[0]):
@@ -85,9 +85,15 @@ def _against_categories(data: DetectionDataset) -> Iterator[Finding]:
             "labels follow the file's order: use it in metainfo.classes, or predictions get "
             'wrong names',
         )
+
+
+def _without_objects(data: LoadedDataset) -> Iterator[Finding]:
+    """Report classes that are categories of a file and have no object in it."""
+    if not isinstance(data, DetectionDataset) or data.file is None or any(misread_names(data)):
+        return
     names = data.file.names
     seen = {names.get(entry['category_id']) for entry in data.file.annotations}
-    unseen = [name for name in data.classes if name in categories and name not in seen]
+    unseen = [name for name in data.classes if name in names.values() and name not in seen]
     if seen and unseen:
         lacks = 'they cannot be learned' if data.trains else 'their precision cannot be measured'
         yield warning(data.name, f'no object of {first_few(unseen)}', f'{lacks} from this file')

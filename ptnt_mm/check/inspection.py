@@ -6,7 +6,7 @@ trains and evaluates it on an image or two; the thorough half opens all images, 
 """
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -80,6 +80,9 @@ CHECKS = (
 )  # fmt: skip
 """The names of all checks, by which ``safeguards=dict(NAME=None)`` makes their errors warnings."""
 
+_HOPELESS = {'files', 'training_step', 'evaluated_image'}
+"""Checks with errors at which the run itself would stop, too, if they were overruled."""
+
 # Receives a subject with its findings as soon as they are available.
 OnFindings = Callable[[str, list[Finding]], None]
 
@@ -141,17 +144,19 @@ def check_before_training(view: ConfigView) -> list[str]:
     return [str(finding) for finding in warnings if finding.where != LEARNING_RATE]
 
 
-def _require_no_errors(what: str, errors: list[Finding], checks: Iterable[str]) -> None:
+def _require_no_errors(what: str, errors: list[Finding], checks: Collection[str]) -> None:
     """Raise a UserError with all errors, if there are any.
 
     Args:
         what: The title.
         errors: The errors.
-        checks: The names of the checks that can be left out to continue anyway.
+        checks: The names of the checks that found them. They can be left out to continue anyway,
+            unless the run would stop at the same.
     """
     if errors:
         listed = '\n'.join(lines(errors))
-        options = ' '.join(f'`safeguards.{name}=None`' for name in dict.fromkeys(checks))
+        names = dict.fromkeys(checks) if _HOPELESS.isdisjoint(checks) else ()
+        options = ' '.join(f'`safeguards.{name}=None`' for name in names)
         advice = f' To continue anyway, add {options}' if options else ''
         raise UserError(f'{what}:\n{listed}\nptnt check reports more.{advice}')
 

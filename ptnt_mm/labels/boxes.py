@@ -10,7 +10,7 @@ from operator import itemgetter
 
 import numpy as np
 
-from ptnt_mm.labels.model import MANY, LabelRule, are_many
+from ptnt_mm.labels.model import MANY, LabelRule, Outcome, are_many
 from ptnt_mm.utils.findings import Severity
 
 _ROUNDING = 1.0  # pixels that a box may extend past its image: annotation tools round
@@ -87,28 +87,28 @@ BOX_RULES = (
         'boxes not finite',
         Severity.ERROR,
         'the loss would be NaN',
-        is_kept=False,
+        outcome=Outcome.LEFT_OUT,
         applies_to=lambda boxes: ~boxes.is_finite,
     ),
     LabelRule(
         'boxes of negative size',
         Severity.ERROR,
         f'their corners are exchanged, or they are written in another form; {_DROPPED}',
-        is_kept=False,
+        outcome=Outcome.LEFT_OUT,
         applies_to=lambda boxes: (boxes.values[:, 2:] < 0).any(axis=1),
     ),
     LabelRule(
         'boxes less than 1 pixel wide or high',
         Severity.WARNING,
         f'{_DROPPED}, and the object is background',
-        is_kept=False,
+        outcome=Outcome.LEFT_OUT,
         applies_to=lambda boxes: (boxes.values[:, 2:] < 1).any(axis=1),
     ),
     LabelRule(
         'boxes outside of their images',
         Severity.ERROR,
         f'{_DROPPED}; are these the right images?',
-        is_kept=False,
+        outcome=Outcome.LEFT_OUT,
         applies_to=lambda boxes: boxes.least_inside <= 0,
     ),
     # mmdet trains on these; clipped, they have no area.
@@ -116,21 +116,21 @@ BOX_RULES = (
         'boxes with less than 1 pixel inside their images',
         Severity.WARNING,
         'nothing of the object can be seen: correct or remove them',
-        is_kept=False,
+        outcome=Outcome.LEFT_OUT,
         applies_to=lambda boxes: boxes.least_inside < 1,
     ),
     LabelRule(
         'areas of 0 or less',
         Severity.ERROR,
         f'{_DROPPED}: area is width x height, or that of the mask',
-        is_kept=False,
+        outcome=Outcome.LEFT_OUT,
         applies_to=_has_no_area,
     ),
     LabelRule(
         'boxes partly outside their images',
         Severity.WARNING,
         'they are clipped',
-        is_kept=True,
+        outcome=Outcome.CLIPPED,
         applies_to=lambda boxes: boxes.is_beyond,
         advice_if_many='they are clipped; are they of these images, in this size?',
     ),
@@ -138,7 +138,7 @@ BOX_RULES = (
         'areas that do not match the boxes in pixels',
         Severity.WARNING,
         'the precision of small, medium and large objects depends on them',
-        is_kept=True,
+        outcome=Outcome.KEPT,
         applies_to=_has_another_area,
     ),
 )
@@ -198,7 +198,7 @@ REPEAT_RULES = (
         'objects listed twice',
         Severity.WARNING,
         'keep one of each: the model would learn to predict both',
-        is_kept=False,
+        outcome=Outcome.LEFT_OUT,
         applies_to=partial(_is_again, with_equal_mask=True),
     ),
     # Small objects may have one box.
@@ -206,7 +206,7 @@ REPEAT_RULES = (
         'objects listed again with another mask',
         Severity.WARNING,
         'keep one of each, unless they are two: the model would learn to predict both',
-        is_kept=True,
+        outcome=Outcome.KEPT,
         applies_to=partial(_is_again, with_equal_mask=False),
     ),
     # In some data sets, objects have several classes.
@@ -214,7 +214,7 @@ REPEAT_RULES = (
         'boxes listed again as a different class',
         Severity.WARNING,
         'keep the right one: the model would learn contradictory classes',
-        is_kept=True,
+        outcome=Outcome.KEPT,
         applies_to=_is_of_several_classes,
         only_if_many=True,
     ),
@@ -343,7 +343,8 @@ def near_the_corner(boxes: Boxes) -> tuple[str, str] | None:
 def _cause(boxes: Boxes, form: BoxForm, in_pixels: bool) -> tuple[str, np.ndarray]:
     """The finding, empty without one, and the boxes that show it, (N,) bool."""
     written = form.write(boxes.corners)
-    if in_pixels and len(written) > 1 and written.min() >= 0 and written.max() <= 1:
+    # Pascal VOC's reader subtracts half a pixel.
+    if in_pixels and len(written) > 1 and written.min() >= -0.5 and written.max() <= 1:
         return 'boxes between 0 and 1, as shares of the image', np.ones(len(written), bool)
     misfits = boxes.is_beyond | (boxes.values[:, 2:] <= 0).any(axis=1)
     share = misfits.mean()

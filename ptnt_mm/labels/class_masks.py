@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 from PIL import Image
 
-from ptnt_mm.labels.model import LabelRule
+from ptnt_mm.labels.model import LabelRule, Outcome
 from ptnt_mm.utils.colours import PALETTE
 from ptnt_mm.utils.decoding import DECODERS
 from ptnt_mm.utils.findings import FindingKind, Severity
@@ -76,28 +76,28 @@ COLOURED = LabelRule(
     Severity.ERROR,
     'write the index of the class, not a colour, into an 8-bit PNG of one channel; if all channels '
     'are equal, keep one; for a palette (P), take imdecode_backend out of LoadAnnotations',
-    is_kept=True,  # by a table of colours
+    outcome=Outcome.KEPT,  # by a table of colours
     applies_to=lambda mask: mask.pixels.ndim > 2,
 )
 LOSSY = LabelRule(
     'masks are JPEGs',
     Severity.ERROR,
     'JPEG changes values: draw them again as PNGs',
-    is_kept=False,  # but for black and white, which can be restored
+    outcome=Outcome.LEFT_OUT,  # but for black and white, which can be restored
     applies_to=lambda mask: mask.is_jpeg,
 )
 STRETCHED = LabelRule(
     'grey masks of fewer than 8 bits',
     Severity.ERROR,
     'decoding stretches 0, 1, 2 to 0, 17, 34 or 0, 85, 170: write 8 bits, or a palette',
-    is_kept=True,
+    outcome=Outcome.KEPT,
     applies_to=lambda mask: mask.bits in (2, 4),
 )
 CUT = LabelRule(
     'masks with values that do not fit into 8 bits',
     Severity.ERROR,
     'mmseg keeps their lowest 8 bits silently: 256 becomes 0, 65535 255',
-    is_kept=True,
+    outcome=Outcome.KEPT,
     applies_to=lambda mask: mask.pixels.ndim == 2 and mask.lost_values.size > 0,
 )
 WIDE = LabelRule(
@@ -105,14 +105,14 @@ WIDE = LabelRule(
     Severity.WARNING,
     'their values fit into 8 bits; write them as 8 bits, or other programs may read them '
     'differently',
-    is_kept=True,
+    outcome=Outcome.KEPT,
     applies_to=lambda mask: mask.is_wide and not mask.lost_values.size,
 )
 OF_OTHER_SIZE = LabelRule(
     'masks not the size of their images',
     Severity.ERROR,
     'draw them on the images as they are, or resize them with nearest-neighbour interpolation',
-    is_kept=False,
+    outcome=Outcome.LEFT_OUT,
     applies_to=lambda mask: mask.image_size not in (None, mask.size),
 )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ptnt_mm.utils.encodings import decoded_text
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.numbers import is_number
 from ptnt_mm.utils.text import first_few
@@ -71,20 +72,23 @@ def read_coco(path: Path, needed: tuple[str, ...] = _KINDS) -> CocoFile:
     return CocoFile(path, images, annotations, entries['categories'], problems)
 
 
-def read_json(path: Path, encoding: str = 'utf-8') -> Any:
+def read_json(path: Path, as_hosts: bool = True) -> Any:
     """Read a JSON file.
 
     Args:
         path: The file.
-        encoding: 'utf-8-sig' to skip a mark of the encoding, at which the hosts stop.
+        as_hosts: Whether only UTF-8 without a mark is accepted, as by the hosts.
 
     Raises:
         UserError: if it cannot be read, or is not JSON.
     """
     try:
-        return json.loads(path.read_text(encoding))
+        content = path.read_bytes()
+        return json.loads(content.decode() if as_hosts else decoded_text(content))
     except OSError as err:
         raise UserError(f'{path} cannot be read: {err.strerror}') from err
+    except UnicodeDecodeError as err:
+        raise UserError(f'{path} is not text in UTF-8: save it as UTF-8 ({err.reason})') from err
     except (ValueError, RecursionError) as err:
         raise UserError(f'{path} is not JSON, or is truncated: {err}') from err
 

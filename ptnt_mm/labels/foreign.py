@@ -1,13 +1,14 @@
 """Name labels in formats that are not read, with a way to convert them."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from ptnt_mm.labels.formats.box_tables import columns_of
 from ptnt_mm.labels.tree import Tree
 from ptnt_mm.utils.decoding import FORMATS
+from ptnt_mm.utils.encodings import is_utf16
 from ptnt_mm.utils.text import first_few
 
 _HEAD = 2**16  # bytes of a file that are searched
@@ -213,14 +214,19 @@ class Seen:
         return f'{self.format.name} ({files}).{remark} To convert: {self.format.advice}'
 
 
-def foreign_labels(tree: Tree) -> list[Seen]:
-    """The formats that were seen in a folder and cannot be read."""
+def foreign_labels(tree: Tree, read: Collection[Path] = ()) -> list[Seen]:
+    """The formats that were seen in a folder and cannot be read.
+
+    Args:
+        tree: The folder.
+        read: The files of a format that is read, which are not of an unknown one.
+    """
     seen: dict[Foreign, list[Path]] = {}
     heads: dict[Foreign, str] = {}
     names = {image.name.casefold() for image in tree.images}
     for file, head in _heads(tree):
         form = next((form for form in KNOWN if _matches(form, file, head)), None)
-        if form is None and _names_images(file, head, names):
+        if form is None and file not in read and _names_images(file, head, names):
             form = _UNKNOWN
         if form is not None:
             seen.setdefault(form, []).append(file)
@@ -237,9 +243,13 @@ def _heads(tree: Tree) -> Iterator[tuple[Path, str]]:
         for file in tree.with_suffix(suffix)[:_TRIED]:
             try:
                 with file.open('rb') as stream:
-                    yield file, stream.read(_HEAD).decode('utf-8-sig', 'replace')
+                    yield file, _text(stream.read(_HEAD))
             except OSError:
                 continue
+
+
+def _text(head: bytes) -> str:
+    return head.decode('utf-16' if is_utf16(head) else 'utf-8-sig', 'replace')
 
 
 def _matches(form: Foreign, file: Path, head: str) -> bool:

@@ -12,7 +12,14 @@ import numpy as np
 from pycocotools import mask as coco
 
 from ptnt_mm.labels.class_masks import IGNORED
-from ptnt_mm.labels.model import Box, LabelledObject, LabelRule, Segmentation, box_around
+from ptnt_mm.labels.model import (
+    Box,
+    LabelledObject,
+    LabelRule,
+    Outcome,
+    Segmentation,
+    box_around,
+)
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity
 
@@ -96,28 +103,28 @@ MISSING = LabelRule(
     'objects without a mask',
     Severity.ERROR,
     'training or evaluation fails on them',
-    is_kept=True,  # with the rectangle of its box
+    outcome=Outcome.AS_BOX,  # with the rectangle of its box
     applies_to=lambda mask: not mask.value,
 )
 TOO_SHORT = LabelRule(
     f'objects with polygons of fewer than {_CORNERS} points',
     Severity.WARNING,
     'mmdet drops such polygons, and ignores objects that have no other',
-    is_kept=False,
+    outcome=Outcome.IN_PART,
     applies_to=lambda mask: mask.has_short_polygons,
 )
 BROKEN = LabelRule(
     'masks that cannot be drawn',
     Severity.ERROR,
     'mmdet fails on them, or draws noise',
-    is_kept=False,
+    outcome=Outcome.AS_BOX,
     applies_to=lambda mask: mask.drawn is None,
 )
 EMPTY = LabelRule(
     'masks without a pixel',
     Severity.ERROR,
     'COCO has polygons in pixels: convert them',
-    is_kept=False,
+    outcome=Outcome.AS_BOX,
     applies_to=lambda mask: not coco.area(mask.drawn),
 )
 
@@ -128,7 +135,7 @@ FORM_RULES = (
         'masks not the size of their images',
         Severity.ERROR,
         'write size as [height, width]',
-        is_kept=False,
+        outcome=Outcome.AS_BOX,
         applies_to=lambda mask: mask.has_another_size,
     ),
 )
@@ -140,7 +147,7 @@ MASK_RULES = (
         'masks not where their boxes are',
         Severity.WARNING,
         'are they of the same object, in pixels, and x before y?',
-        is_kept=True,
+        outcome=Outcome.KEPT,
         applies_to=lambda mask: mask.is_elsewhere,
     ),
 )
@@ -174,7 +181,7 @@ def usable(
     rule = rule_for(mask)
     if rule is TOO_SHORT:
         return usable(mask.without_short_polygons().value, size, box)[0], rule, ''
-    is_kept = rule is None or rule.is_kept
+    is_kept = rule is None or rule.outcome is Outcome.KEPT
     return mask.value if is_kept else None, rule, mask.why_not_drawn if rule is BROKEN else ''
 
 

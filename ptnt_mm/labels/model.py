@@ -7,6 +7,7 @@ load it. Segmentations are those of COCO: polygons, or run lengths.
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 
 import numpy as np
@@ -30,22 +31,37 @@ MANY = 0.1
 """A share of labels that is too large for single mistakes."""
 
 
+class Outcome(StrEnum):
+    """Whether ``ptnt new`` uses labels or files that have a problem, as its lines say it."""
+
+    LEFT_OUT = 'left out'
+    KEPT = 'kept'
+    CLIPPED = 'clipped'
+    AS_BOX = 'kept as boxes'  # without their masks
+    IN_PART = 'the rest is kept'
+
+
 @dataclass(frozen=True)
 class LabelRule(FindingKind):
     """A kind of label that ``ptnt check`` reports, and ``ptnt new`` reports and may drop.
 
     Attributes:
-        is_kept: Whether ``ptnt new`` keeps such labels.
+        outcome: Whether ``ptnt new`` uses such labels.
         applies_to: Whether a label is of this kind, and so is reported; its argument depends on the
             table. For tables of arrays it returns (N,) bool.
         advice_if_many: Takes the place of ``advice`` if the rule applies to a tenth or more of all.
         only_if_many: Whether fewer are not reported.
     """
 
-    is_kept: bool
+    outcome: Outcome
     applies_to: Callable
     advice_if_many: str = ''
     only_if_many: bool = False
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether ``ptnt new`` keeps such labels, at least their boxes."""
+        return self.outcome is not Outcome.LEFT_OUT
 
     def left(self, chosen: np.ndarray) -> np.ndarray:
         """The labels that are kept, (N,) bool, if the rule applies to the chosen, (N,) bool."""
@@ -70,12 +86,19 @@ class Problem:
         kind: A fixed text for problems of one kind, such as 'boxes of negative size'.
         detail: The exact finding.
         label: The class of the object; empty for problems of whole files.
+        outcome: Whether the subject of ``kind`` is used.
     """
 
     file: Path
     kind: str
     detail: str = ''
     label: str = ''
+    outcome: Outcome = Outcome.LEFT_OUT
+
+    @property
+    def title(self) -> str:
+        """The kind with what became of it: 'boxes of negative size, left out'."""
+        return f'{self.kind}, {self.outcome}'
 
 
 @dataclass(frozen=True)
@@ -86,14 +109,15 @@ class LabelledObject:
         label: Its class.
         box: Its box.
         segmentation: Its mask, if it has one.
-        ignored: Whether it is a crowd, or too difficult to count.
+        ignored: The word by which its file marks a region that does not count, such as 'iscrowd'
+            or 'difficult'; empty for an object.
         score: That of a prediction, 0 to 1; None for what a person labelled.
     """
 
     label: str
     box: Box
     segmentation: Segmentation | None = None
-    ignored: bool = False
+    ignored: str = ''
     score: float | None = None
 
 
@@ -142,9 +166,16 @@ class Labels:
     mask_indices: dict[int, int] = field(default_factory=dict)
     looks: dict[Path, np.ndarray] = field(default_factory=dict)
 
-    def report(self, file: Path, kind: str, detail: str = '', label: str = '') -> None:
+    def report(
+        self,
+        file: Path,
+        kind: str,
+        detail: str = '',
+        label: str = '',
+        outcome: Outcome = Outcome.LEFT_OUT,
+    ) -> None:
         """Add a problem."""
-        self.problems.append(Problem(file, kind, detail, label))
+        self.problems.append(Problem(file, kind, detail, label, outcome))
 
     def add_class(self, name: str) -> str:
         """Add a class unless it exists; return its name without surrounding spaces."""
@@ -157,6 +188,18 @@ class Labels:
         """Whether most objects have a segmentation."""
         objects = [item for image in self.images for item in image.objects]
         return sum(item.segmentation is not None for item in objects) > len(objects) / 2
+
+
+def ignored_regions(labels: Labels) -> str:
+    """How many regions do not count, by the words of the files: '12 DontCare, 3 iscrowd'."""
+    # A region that is ignored for every class is listed with each of them.
+    regions = dict.fromkeys(
+        (image.path, item.box, item.ignored)
+        for image in labels.images
+        for item in image.objects
+        if item.ignored
+    )
+    return counted_classes(word for _, _, word in regions)
 
 
 def counted_classes(names: Iterable[str]) -> str:

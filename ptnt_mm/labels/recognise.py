@@ -1,5 +1,6 @@
 """Recognise the format of the labels in a folder, and read them."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -155,15 +156,15 @@ def read_labels(tree: Tree, recognised: Recognised) -> Labels:
             labels.notes.append(f'labels that ptnt infer wrote are read, so correct them: {named}')
     for names in _alike(labels.classes):
         labels.notes.append(
-            f'classes that differ only in capitals: {", ".join(names)}; they are trained as '
-            'different classes: if they are one, give them one name in the labels'
+            f'classes that differ only in capitals or spaces: {first_few(map(repr, names))}; they '
+            'are trained as different classes: if they are one, give them one name in the labels'
         )
     if not any(image.objects or image.label or image.mask for image in labels.images):
         listed = '\n'.join(f'    {line}' for line in summary(labels))
         raise UserError(
             f'{tree.root} was recognised as {recognised.format.title} ({recognised.why}), but '
             f'nothing in it can be used:\n{listed or "    no objects"}\n--format chooses another '
-            f'format{_foreign(tree)}'
+            f'format{_foreign(tree, {problem.file for problem in labels.problems})}'
         )
     return labels
 
@@ -178,15 +179,15 @@ def without_labels(task: str, has: str) -> str:
 
 
 def summary(labels: Labels) -> list[str]:
-    """One line for each kind of problem: its number, its classes, and the first with its file."""
+    """One line for each kind of problem: its number, what became of them, and the first."""
     kinds: dict[str, list[Problem]] = {}
     for problem in labels.problems:
-        kinds.setdefault(problem.kind, []).append(problem)
+        kinds.setdefault(problem.title, []).append(problem)
     lines = []
-    for kind, problems in kinds.items():
+    for title, problems in kinds.items():
         first = problems[0]
         classes = counted_classes(problem.label for problem in problems if problem.label)
-        line = f'{kind}{f" ({classes})" if classes else ""}: {printable(first.file.name)}'
+        line = f'{title}{f" ({classes})" if classes else ""}: {printable(first.file.name)}'
         if first.detail:
             line += f' ({printable(first.detail)})'
         if len(problems) > 1:
@@ -213,10 +214,10 @@ def _skip_damaged(labels: Labels) -> None:
 
 
 def _alike(classes: list[str]) -> list[list[str]]:
-    """Class names that are equal but for capitals."""
+    """Class names that are equal but for capitals and spaces."""
     groups: dict[str, list[str]] = {}
     for name in classes:
-        groups.setdefault(name.casefold(), []).append(name)
+        groups.setdefault(''.join(name.casefold().split()), []).append(name)
     return [names for names in groups.values() if len(names) > 1]
 
 
@@ -230,9 +231,9 @@ def _refuse_folders(tree: Tree, why: str, seen: list[Seen]) -> None:
         )
 
 
-def _foreign(tree: Tree) -> str:
-    """The formats that are not read, a line each."""
-    lines = ''.join(f'\n    {item.line(tree)}' for item in foreign_labels(tree))
+def _foreign(tree: Tree, read: Collection[Path] = ()) -> str:
+    """The formats that are not read, a line each, without the files of one that is."""
+    lines = ''.join(f'\n    {item.line(tree)}' for item in foreign_labels(tree, read))
     return f'\nSeen, but not read:{lines}' if lines else ''
 
 

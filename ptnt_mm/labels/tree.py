@@ -2,15 +2,18 @@
 
 import os
 import re
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import takewhile
 from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import unquote
 
 from ptnt_mm.data.predictions import DRAWN, FILE, is_predictions
 from ptnt_mm.utils.decoding import FORMATS
+from ptnt_mm.utils.encodings import as_utf8
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import first_few, printable
 
@@ -60,15 +63,15 @@ class Tree:
 
     @cached_property
     def _by_name(self) -> dict[str, list[Path]]:
-        return _grouped(self.images, lambda image: image.name.casefold())
+        return _grouped(self.images, lambda image: _plain(image.name))
 
     @cached_property
     def _by_stem(self) -> dict[str, list[Path]]:
-        return _grouped(self.images, lambda image: image.stem.casefold())
+        return _grouped(self.images, lambda image: _plain(image.stem))
 
     def with_stem(self, stem: str) -> list[Path]:
         """The images with a name, whatever its case and their suffix."""
-        return self._by_stem.get(stem.casefold(), [])
+        return self._by_stem.get(_plain(stem), [])
 
     def with_suffix(self, *suffixes: str) -> list[Path]:
         """The files with one of these suffixes, in lower case."""
@@ -87,8 +90,8 @@ class Tree:
             self._containing[key] = []
             for file in self.with_suffix(suffix):
                 try:
-                    content = file.read_bytes()
-                except OSError:
+                    content = as_utf8(file.read_bytes())
+                except (OSError, UnicodeDecodeError):
                     continue
                 is_found = all(re.search(pattern, content) for pattern in patterns)
                 if is_found and not (without and re.search(without, content)):
@@ -124,13 +127,17 @@ class Tree:
         """Find the image that a label file refers to; never one outside this folder.
 
         The path is tried unchanged, relative to the label file and to the folder; then its last
-        parts, since label files contain old locations of images; then other suffixes.
+        parts, since label files contain old locations of images; then other suffixes; then all
+        that as the path of an address, whose characters may be encoded.
 
         Args:
             name: Name in the label file; may be a path on another machine.
             near: The folder of the label file.
             split: Split of the label file, which decides between images with the same name.
         """
+        return self._find(name, near, split) or self._find(_path_of_address(name), near, split)
+
+    def _find(self, name: str, near: Path, split: str | None) -> Path | None:
         parts = [part for part in re.split(r'[\\/]+', name) if part not in ('', '.')]
         if not parts:
             return None
@@ -139,8 +146,8 @@ class Tree:
             if path.suffix.lower() in FORMATS and self.holds(path) and path.is_file():
                 return path
         last = PurePosixPath(parts[-1])  # 'v1.0' has no suffix
-        stem = (last.stem if last.suffix.lower() in FORMATS else last.name).casefold()
-        known = self._by_name.get(parts[-1].casefold()) or self._by_stem.get(stem) or []
+        stem = _plain(last.stem if last.suffix.lower() in FORMATS else last.name)
+        known = self._by_name.get(_plain(parts[-1])) or self._by_stem.get(stem) or []
         known = [image for image in known if not self._replaces(image, parts, near)]
         return self._nearest(known, [part for part in parts if part != '..'], near, split)
 
@@ -180,13 +187,14 @@ class Tree:
     ) -> Path | None:
         """The image whose folders fit best; None if several fit equally well."""
 
-        def fit(image: Path) -> tuple[int, bool, int, int, bool]:
+        def fit(image: Path) -> tuple[int, bool, int, int, bool, bool]:
             same = _common_end(image.parts[:-1], parts[:-1])
             of_split = split is not None and self.split_of(image) == split
             # Annotations/a/1.xml means images/a/1.jpg.
             parallel = _common_end(self.folders(image), self.folders(near / 'file'))
             common = len(os.path.commonpath([image.parent, near]))
-            return same, of_split, parallel, common, image.parent.name.casefold() in _USUAL
+            is_usual = image.parent.name.casefold() in _USUAL
+            return same, of_split, parallel, common, is_usual, image.name == parts[-1]
 
         ranked = sorted(images, key=fit, reverse=True)
         if len(ranked) > 1 and fit(ranked[0]) == fit(ranked[1]):
@@ -196,7 +204,7 @@ class Tree:
     def why_not_found(self, name: str, near: Path) -> str:
         """Why :meth:`find_image` found nothing."""
         shown = printable(name)
-        base = re.split(r'[\\/]+', name)[-1].casefold()
+        base = _plain(re.split(r'[\\/]+', name)[-1])
         several = self._by_name.get(base) or self._by_stem.get(PurePosixPath(base).stem) or []
         if len(several) > 1:
             where = first_few(str(self.relative(image)) for image in several)
@@ -214,27 +222,44 @@ class Tree:
         return ', '.join(listed + more)
 
     def _walk(self) -> Iterator[Path]:
-        seen = set()
-        for folder, names, files in os.walk(self.root, followlinks=True):
-            # A link to a parent folder would never end.
-            real = os.path.realpath(folder)
-            if real in seen:
-                names.clear()
-                continue
-            seen.add(real)
-            names[:] = [name for name in names if not name.startswith(('.', '__MACOSX'))]
-            if FILE in files and is_predictions(Path(folder, FILE)):
-                # The drawn pictures have the names of images, and would be taken for them.
-                self.results.append(Path(folder, FILE))
-                files.remove(FILE)
-                names[:] = [name for name in names if name != DRAWN]
-            yield from (Path(folder, name) for name in files if not name.startswith('.'))
+        seen: set[str] = set()
+        tops = [str(self.root)]
+        # Links come last: of a folder and a link to it, the folder is listed, as its name may be
+        # that of a class.
+        for top in tops:
+            for folder, names, files in os.walk(top):
+                real = os.path.realpath(folder)
+                # A link to a parent folder would never end.
+                if real in seen:
+                    names.clear()
+                    continue
+                seen.add(real)
+                names[:] = [name for name in names if not name.startswith(('.', '__MACOSX'))]
+                if FILE in files and is_predictions(Path(folder, FILE)):
+                    # The drawn pictures have the names of images, and would be taken for them.
+                    self.results.append(Path(folder, FILE))
+                    files.remove(FILE)
+                    names[:] = [name for name in names if name != DRAWN]
+                tops += filter(os.path.islink, (os.path.join(folder, name) for name in names))
+                yield from (Path(folder, name) for name in files if not name.startswith('.'))
 
 
 def _common_end(one: Sequence[str], other: Sequence[str]) -> int:
     """The number of names at the end of two paths that are equal, whatever their case."""
     pairs = zip(reversed(_folded(one)), reversed(_folded(other)), strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def _plain(name: str) -> str:
+    """A name, whatever its case and whichever way its accents are written."""
+    return unicodedata.normalize('NFC', name.casefold())
+
+
+def _path_of_address(name: str) -> str:
+    """The path of an address, or of a path with characters like '%20'; empty for others."""
+    if '://' in name:
+        return unquote(re.sub(r'[?#].*', '', name))
+    return unquote(name) if '%' in name else ''
 
 
 def _folded(names: Iterable[str]) -> list[str]:
@@ -253,7 +278,7 @@ def _end(file: Path) -> bytes:
     try:
         with file.open('rb') as stream:
             stream.seek(-min(file.stat().st_size, 100), os.SEEK_END)
-            return stream.read().rstrip()
+            return stream.read().rstrip(b' \t\r\n\0')  # also in UTF-16
     except OSError:
         return b''
 

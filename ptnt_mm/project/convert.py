@@ -102,7 +102,12 @@ def _drawn(image: LabelledImage, indices: Mapping[str, int]) -> np.ndarray:
     """The class of each pixel, (H, W) uint8, of an image with object masks."""
     entry = dict(width=image.size[0], height=image.size[1], file_name=image.path.name)
     annotations = [
-        dict(id=i, category_id=item.label, segmentation=item.segmentation, iscrowd=item.ignored)
+        dict(
+            id=i,
+            category_id=item.label,
+            segmentation=item.segmentation,
+            iscrowd=bool(item.ignored),
+        )
         for i, item in enumerate(image.objects)
     ]
     return draw_mask(entry, annotations, indices)

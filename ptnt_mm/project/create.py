@@ -10,7 +10,7 @@ from typing import Any
 
 from ptnt_mm.config.read import PROJECT_CONFIG, read_config
 from ptnt_mm.config.zoo import copy_bases
-from ptnt_mm.labels.model import TASKS, Labels
+from ptnt_mm.labels.model import TASKS, Labels, ignored_regions
 from ptnt_mm.labels.recognise import Recognised, read_labels, recognise, summary, without_labels
 from ptnt_mm.labels.tree import Tree
 from ptnt_mm.options import documented
@@ -44,6 +44,7 @@ from ptnt_mm.utils.text import counted, printable
 
 PROBLEMS = 'problems.txt'
 
+_LONGEST = 2000  # characters of a line
 _LEAST = {'size': 32, 'epochs': 1}  # the recipe makes no side shorter than 32 pixels
 
 
@@ -125,7 +126,7 @@ def create_project(
                 facts = replace(facts, memory=_memory(building), free=free_memory())
             write_config(building, facts, tree.root, opening)
             for line in (*_findings(facts, labels), *_choices(choose_recipe(facts), facts)):
-                on_line(line)
+                on_line(printable(line, _LONGEST))  # names of classes may have any characters
             if labels.problems:
                 write_atomically(building / PROBLEMS, _problems(tree, labels))
                 on_line(f'  {folder / PROBLEMS} lists all of them')
@@ -215,6 +216,8 @@ def _findings(facts: Facts, labels: Labels) -> list[str]:
     lines = [f'  {"; ".join(_counted(facts))}']
     lines += [f'  task: {facts.task}, from {TASKS[facts.task]}']
     lines += [f'  {_start(facts)}']
+    if regions := ignored_regions(labels):
+        lines += [f'  regions that count neither for nor against a detection: {regions}']
     lines += [f'  {note}' for note in labels.notes]
     return lines + [f'  {line}' for line in summary(labels)]
 
@@ -246,7 +249,8 @@ def _start(facts: Facts) -> str:
 def _problems(tree: Tree, labels: Labels) -> str:
     lines = (
         printable(
-            f'{_shown(tree, problem.file)}: {problem.kind}: {problem.detail}'.rstrip(': '), 1000
+            f'{_shown(tree, problem.file)}: {problem.title}: {problem.detail}'.rstrip(': '),
+            _LONGEST,
         )
         for problem in labels.problems
     )

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from ptnt_mm.config.build import build_model
 from ptnt_mm.data.pixel_values import PixelValues, choose_range, measure_values, oddity
 from ptnt_mm.labels.formats.format import DAMAGED
-from ptnt_mm.labels.model import LabelledImage, Labels
+from ptnt_mm.labels.model import LabelledImage, Labels, Outcome, Problem
 from ptnt_mm.project.backbones import MeasuredBackbone
 from ptnt_mm.project.detectors import Detector
 from ptnt_mm.utils.decoding import Range, why_unreadable
@@ -47,30 +47,34 @@ def examine_pixels(labels: Labels) -> Range | None:
     paths = [image.path for image in labels.images]
     found = dict(zip(paths, on_threads(_examine, paths, 'Examining pixels'), strict=True))
     deep = []
-    for path, (values, problem) in found.items():
+    for values, problem in found.values():
         if problem is not None:
-            labels.report(path, *problem)
+            labels.problems.append(problem)
         if values is not None:
             deep.append(values)
-    unreadable = {path for path, (_, problem) in found.items() if problem and problem[0] == DAMAGED}
-    labels.images = [image for image in labels.images if image.path not in unreadable]
-    if unreadable and not labels.images:
-        path = min(unreadable)
-        raise UserError(f'no image can be read: {path}: {found[path][1][1]}')
+    damaged = {p.file: p.detail for _, p in found.values() if p is not None and p.kind == DAMAGED}
+    labels.images = [image for image in labels.images if image.path not in damaged]
+    if damaged and not labels.images:
+        path = min(damaged)
+        raise UserError(f'no image can be read: {path}: {damaged[path]}')
     value_range = choose_range(deep) if deep else None
     if value_range is not None:
         labels.notes.append(_note(deep, len(paths), value_range))
     return value_range
 
 
-def _examine(path: Path) -> tuple[PixelValues | None, tuple[str, str] | None]:
-    """The values of an image of more than 8 bits; and a problem, its kind and detail."""
+def _examine(path: Path) -> tuple[PixelValues | None, Problem | None]:
+    """The values of an image of more than 8 bits, and a problem."""
     try:
         content = path.read_bytes()
         found = oddity(content)
-        return measure_values(content), found and (f'images with {found[0]}', found[1])
+        values = measure_values(content)
+        if found is None:
+            return values, None
+        what, detail = found
+        return values, Problem(path, f'images with {what}', detail, outcome=Outcome.KEPT)
     except Exception as error:  # decoders may raise anything
-        return None, (DAMAGED, why_unreadable(error))
+        return None, Problem(path, DAMAGED, why_unreadable(error))
 
 
 def _note(deep: list[PixelValues], total: int, value_range: Range) -> str:

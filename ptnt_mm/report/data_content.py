@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 from mmengine.config import Config
 
+from ptnt_mm.check import inspection
+from ptnt_mm.check.class_names import findings_of_names
 from ptnt_mm.check.network import strides_of_parts
 from ptnt_mm.check.trial.setup import undisturbed
 from ptnt_mm.config.build import build_model
 from ptnt_mm.config.hosts import import_host
-from ptnt_mm.config.view import ConfigView
+from ptnt_mm.config.view import SPLITS, ConfigView
 from ptnt_mm.drawing.page import photograph
 from ptnt_mm.engine.load_in_range import stated_range
 from ptnt_mm.explain.causes import one_line
@@ -26,6 +28,7 @@ from ptnt_mm.report.problems import ProblemsOfImage, group_problems
 from ptnt_mm.utils.colours import as_hex, palette_of
 from ptnt_mm.utils.decoding import Range, read_rgb
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.findings import Finding, Severity, of_kind
 from ptnt_mm.utils.many_files import on_threads
 from ptnt_mm.utils.text import counted, first_few
 from ptnt_mm.version import __version__
@@ -92,11 +95,12 @@ def data_content(config: Config, folder: Path) -> dict[str, Any]:
         folder: The folder of its project, which may have a ``problems.txt``.
     """
     view = ConfigView(config)
-    data, network = Data(), Network()
+    data, network, findings = Data(), Network(), []
     try:
         import_host(view.scope)
         data = read_data(view, _INPUTS)
         network = _network(view, data)
+        findings = _findings_of_classes(view, data)
     except UserError as error:
         data.notes.append(str(error))
     palette = palette_of(_metainfo(view), len(data.classes))
@@ -110,7 +114,7 @@ def data_content(config: Config, folder: Path) -> dict[str, Any]:
         data=data,
         network=network,
         facts=list(_facts(data, network)),
-        remarks=list(_remarks(data, network, classes, sides, problems)),
+        remarks=[*_of_findings(findings), *_remarks(data, network, classes, sides, problems)],
         legend=dict(zip(data.classes, colours, strict=False)),
         classes=classes,
         largest=max((max(row.counts) for row in classes), default=0),
@@ -172,7 +176,10 @@ def _remarks(
         which = 'Some' if network.inputs else 'The'
         yield f'{which} training images are not shown as the network sees them: {note}', 'inputs'
     if lines := sum(len(group.lines) for group in problems):
-        yield f'{counted(lines, "problem")}: labels or images were skipped or changed', 'problems'
+        yield (
+            f'{counted(lines, "problem")} in labels or images: see what became of them',
+            'problems',
+        )
     if data.copies:
         pairs = Counter(copy.splits for copy in data.copies)
         listed = ', '.join(f'{n} of {second} in {first}' for (first, second), n in pairs.items())
@@ -194,6 +201,23 @@ def _remarks(
             f'{network.stride:g} pixels, and may not be learnt: train with larger images',
             'sizes',
         )
+
+
+def _findings_of_classes(view: ConfigView, data: Data) -> list[Finding]:
+    """The errors and warnings of ``ptnt check`` about class names, such as objects without one."""
+    try:
+        splits = tuple(split for split in SPLITS if view.split(split).loader)
+        checked, _ = inspection.read_data(view, splits)
+        found = [finding for part in checked for finding in findings_of_names(part)]
+    except Exception as error:  # a data set of any library may raise anything
+        data.notes.append(f'the check of the class names: {one_line(error)}')
+        return []
+    return of_kind(found, Severity.ERROR) + of_kind(found, Severity.WARNING)
+
+
+def _of_findings(findings: Sequence[Finding]) -> Iterator[tuple[str, str]]:
+    for finding in findings:
+        yield f'{finding.severity}: {finding}: {finding.advice}', 'classes'
 
 
 def _classes(data: Data, colours: Sequence[str]) -> Iterator[ClassRow]:

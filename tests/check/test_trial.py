@@ -142,6 +142,19 @@ def test_a_data_set_of_many_images_is_not_loaded_as_a_whole(demo: Demo):
     assert len(chosen) == 2 and loaded == [0, 1250, 2500, 3750]
 
 
+def test_the_images_of_a_batch_differ_in_size_if_any_do(demo: Demo):
+    """Some pipelines and models can only collate images of one size."""
+    demo.options['val_dataloader.batch_size'] = 2
+
+    class Images(list):
+        def __getitem__(self, i: int) -> dict:
+            return dict(number=i, inputs=torch.zeros(3, 32, 48 if i == 6 else 32))
+
+    evaluation = Evaluation(demo.view(), 'val', torch.nn.Identity(), ())
+    assert [sample['number'] for sample in evaluation._chosen(Images([0] * 8))] == [0, 6]
+    assert [sample['number'] for sample in evaluation._chosen(Images([0] * 4))] == [0, 1]
+
+
 def test_a_failure_without_a_message_shows_its_line(demo: Demo):
     with pytest.raises(StepFailure) as failed, at('val_evaluator'):
         raise AssertionError  # like many in mmdet

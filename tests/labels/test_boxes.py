@@ -262,7 +262,9 @@ def test_objects_that_cannot_be_used_are_counted_by_class(tmp_path: Path):
     for entry in content['annotations'][::7]:
         entry['bbox'] = [200, 200, 9, 9]
     (line,) = summary(read(tmp_path, content))
-    assert line.startswith('6 boxes outside of their images (3 car, 3 van): labels.json')
+    assert (
+        line.startswith('6 boxes outside of their images') and '(3 car, 3 van): labels.json' in line
+    )
 
 
 @pytest.mark.parametrize(
@@ -279,7 +281,7 @@ def test_masks_have_the_rules_of_ptnt_check(tmp_path: Path, mask: object, what: 
     content = coco(tmp_path)
     content['annotations'][0] |= dict(bbox=[40, 20, 30, 30], segmentation=mask)
     (line,) = summary(read(tmp_path, content))
-    assert line.startswith(f'{what} (1 car): labels.json')
+    assert line.startswith(what) and '(1 car): labels.json' in line
 
 
 def test_a_box_of_zeros_is_that_around_the_mask(tmp_path: Path):

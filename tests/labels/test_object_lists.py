@@ -9,7 +9,7 @@ from PIL import Image
 from project import made
 
 from ptnt_mm.labels.boxes import REPEAT_RULES, Listed
-from ptnt_mm.labels.model import Labels
+from ptnt_mm.labels.model import Labels, ignored_regions
 from ptnt_mm.labels.recognise import read_labels, recognise
 from ptnt_mm.labels.tree import Tree
 from ptnt_mm.utils.errors import UserError
@@ -305,6 +305,7 @@ def test_regions_of_kitti_without_labels_are_ignored_for_every_class(tmp_path: P
     assert [(item.label, item.box) for item in ignored] == [
         (name, (50, 5, 10, 10)) for name in labels.classes
     ]
+    assert ignored_regions(labels) == '1 DontCare'
     assert {problem.file.name for problem in labels.problems} == {'c.jpg'}
 
 

@@ -14,6 +14,7 @@ from ptnt_mm.cli.main import run
 from ptnt_mm.config.read import read_config
 from ptnt_mm.engine.run_checkpoints import checkpoint_to_use
 from ptnt_mm.engine.work_dir import work_dir_of
+from ptnt_mm.labels.model import Outcome
 from ptnt_mm.project.create import PROBLEMS, create_project
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity, error, of_kind
@@ -71,8 +72,11 @@ def test_many_class_names_go_into_a_separate_file(untried, tmp_path: Path):
     file = next(data.rglob('*.json'))
     content = json.loads(file.read_text())
     more = [dict(id=100 + i, name=f"a '{{{{ name }}}}' with braces {i}") for i in range(80)]
+    content['categories'][0]['name'] = 'in two\nlines'
     file.write_text(json.dumps(content | dict(categories=content['categories'] + more)))
-    file = create_project(data, tmp_path / 'project')
+    printed: list[str] = []
+    file = create_project(data, tmp_path / 'project', on_line=printed.append)
+    assert all(line.isprintable() for line in printed)
     assert max(map(len, file.read_text().splitlines())) < 300
     config = Config.fromfile(file)
     names = config.train_dataloader.dataset.metainfo.classes
@@ -116,7 +120,9 @@ def test_what_is_left_out_is_listed(untried, tmp_path: Path):
     file.write_text(file.read_text().replace('<xmin>4', '<xmin>94'))
     lines: list[str] = []
     create_project(data, tmp_path / 'project', on_line=lines.append)
-    assert 'Annotations/im0.xml: boxes' in (tmp_path / 'project' / PROBLEMS).read_text()
+    listed = (tmp_path / 'project' / PROBLEMS).read_text()
+    assert 'Annotations/im0.xml: boxes' in listed and Outcome.LEFT_OUT in listed
+    assert any(Outcome.LEFT_OUT in line for line in lines)
     assert any('(1 cell): im0.xml (cell [93.5, 5.5, ' in line for line in lines)
 
 
@@ -127,7 +133,10 @@ def test_truncated_images_are_left_out(untried, tmp_path: Path):
         file.write_bytes(file.read_bytes()[:-1000])
     lines: list[str] = []
     file = create_project(data, tmp_path / 'project', on_line=lines.append)
-    assert any('2 images that cannot be opened: im0.png (' in line for line in lines)
+    assert any(
+        line.startswith('  2 images that cannot be opened') and 'im0.png (' in line
+        for line in lines
+    )
     assert not of_kind(check(read_config(file)), Severity.ERROR)
 
 
@@ -135,7 +144,9 @@ def test_difficult_objects_are_crowds(untried, tmp_path: Path):
     data = made.voc(tmp_path / 'data')
     for file in (data / 'Annotations').iterdir():
         file.write_text(file.read_text().replace('<difficult>0', '<difficult>1', 1))
-    create_project(data, tmp_path / 'project')
+    lines: list[str] = []
+    create_project(data, tmp_path / 'project', on_line=lines.append)
+    assert any(f'{made.COUNT} difficult' in line for line in lines)
     content = json.loads((tmp_path / 'project' / 'labels' / 'train.json').read_text())
     assert sorted({one['iscrowd'] for one in content['annotations']}) == [0, 1]
 

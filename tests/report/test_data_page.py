@@ -31,6 +31,7 @@ from ptnt_mm.report import network_input
 from ptnt_mm.report.data_splits import read_data, resized
 from ptnt_mm.report.network_input import shown
 from ptnt_mm.report.problems import group_problems
+from ptnt_mm.utils.findings import Severity
 
 MAKERS = dict(
     detection=made.yolo_roboflow,
@@ -341,6 +342,23 @@ def test_new_writes_the_page_and_survives_without_it(tmp_path: Path, capsys, mon
     assert run('new', [str(data), str(tmp_path / 'two'), *words]) == 0
     assert 'a planted fault' in capsys.readouterr().out
     assert not (tmp_path / 'two/data.html').exists()
+
+
+def test_skipped_categories_are_remarked_as_by_check(tmp_path: Path, projects):
+    folder = shutil.copytree(projects['detection'], tmp_path / 'project')
+    file = folder / 'labels/train.json'
+    labels = json.loads(file.read_text())
+    labels['categories'].append(dict(id=9, name='speck'))
+    labels['annotations'][0]['category_id'] = 9
+    file.write_text(json.dumps(labels))
+    (warned,) = [
+        finding
+        for finding in api.check(read_config(str(folder)), thorough=False)
+        if finding.severity is Severity.WARNING and 'speck' in finding.what
+    ]
+    remarks = [text for text, place in content_of(folder)['remarks'] if place == 'classes']
+    assert any(str(warned) in text for text in remarks)
+    assert not any('speck' in text for text, _ in content_of(projects['detection'])['remarks'])
 
 
 def test_many_images_make_a_small_page(tmp_path: Path, projects):

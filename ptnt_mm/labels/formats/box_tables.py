@@ -5,7 +5,6 @@ none: keras-retinanet, SKU-110K, TensorFlow's scripts, or Google AutoML, whose c
 the image. Corners are taken as they are, as these tools do.
 """
 
-import codecs
 import csv
 import io
 import math
@@ -27,6 +26,7 @@ from ptnt_mm.labels.formats.format import (
 from ptnt_mm.labels.model import LabelledObject, Labels, box_between
 from ptnt_mm.labels.tree import Tree, split_in, split_named
 from ptnt_mm.utils.decoding import FORMATS
+from ptnt_mm.utils.encodings import decoded_text, is_utf16
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import first_few
 
@@ -218,12 +218,22 @@ def _layout(rows: list[list[str]]) -> _Layout | None:
     columns = _roles(names)
     if columns.keys() >= {'file', *_CORNERS}:
         is_other = set(names) >= _OPEN_IMAGES
+        columns |= _class_column(names, rows[1:])
         return None if is_other else _Layout('with named columns', columns, len(names), True)
     if not any(_names_image(text) or math.isfinite(number(text)) for text in rows[0]):
         return None  # with a header that does not name corners, so numbers may be sizes
     fitting = [sum(map(layout.fits, rows)) for layout in _LAYOUTS]
     most = max(fitting)
     return _LAYOUTS[fitting.index(most)] if most * 2 >= len(rows) else None
+
+
+def _class_column(names: list[str], rows: list[list[str]]) -> dict[str, int]:
+    """The column of the class, of several the first with names; empty without any."""
+    places = [names.index(name) for name in _NAMES['class'].split() if name in names]
+    for place in places:
+        if not all(math.isfinite(number(row[place])) for row in rows if len(row) == len(names)):
+            return {'class': place}
+    return {'class': places[0]} if places else {}
 
 
 def columns_of(text: str) -> tuple[list[str], list[str], list[str]] | None:
@@ -273,20 +283,18 @@ def _rows(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
 
 def _is_unicode(content: bytes) -> bool:
     try:
-        content.decode('utf-8')
+        decoded_text(content)
     except UnicodeDecodeError:
-        return content.startswith(_UTF_16)
+        return False
     return True
 
 
 def _decoded(content: bytes) -> str:
     """Text as spreadsheets write it: UTF-8, UTF-16 with its mark, or Windows-1252."""
-    if content.startswith(_UTF_16):
+    if is_utf16(content):
         return content.decode('utf-16', 'replace')
     return content.decode('utf-8-sig' if _is_unicode(content) else 'cp1252', 'replace')
 
-
-_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 FORMAT = Format(
     'csv',

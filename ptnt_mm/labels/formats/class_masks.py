@@ -24,7 +24,7 @@ from ptnt_mm.labels.formats.format import Collector, Format, number, read_text
 from ptnt_mm.labels.formats.mask_pairs import find_pairs, has_large_numbers, read_pairs, spread
 from ptnt_mm.labels.formats.voc import image_sets, splits_of
 from ptnt_mm.labels.masks import BACKGROUND
-from ptnt_mm.labels.model import Labels
+from ptnt_mm.labels.model import Labels, Outcome
 from ptnt_mm.labels.tree import Tree
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted, first_few
@@ -46,6 +46,7 @@ class Table:
     names: dict[int, str] = field(default_factory=dict)
     colours: dict[int, str] = field(default_factory=dict)
     file: Path | None = None
+    notes: tuple[str, ...] = ()
 
 
 def _find(tree: Tree) -> str:
@@ -80,7 +81,8 @@ def _read(tree: Tree) -> Labels:
         for mask, found in counts.items()
     }
     _report_unknown(plain_counts, index_of.keys() | edges | {IGNORED}, labels)
-    labels.notes += _ignored_shares(total, index_of, table)
+    labels.notes += [*table.notes, *_ignored_shares(total, index_of, table)]
+    labels.notes += _odd_shares(total, table)
     if not (table.names or table.colours or edges):
         labels.notes += _too_many(tree, counts, total, labels.classes)
     return collector.finish()
@@ -257,7 +259,7 @@ def _report_unknown(
             unknown = [value for value in unknown if value not in set(rare)]
         if unknown:
             shown = first_few(map(shown_value, unknown))
-            labels.report(mask, f'{NO_CLASS}, which are ignored', shown)
+            labels.report(mask, NO_CLASS, shown, outcome=Outcome.IN_PART)
     if edges:
         share = edges / sum(found.total() for found in counts.values())
         labels.notes.append(
@@ -287,6 +289,20 @@ def _ignored_shares(total: Counter[int], index_of: Mapping[int, int], table: Tab
                 f'{advice}'
             )
     return notes
+
+
+def _odd_shares(total: Counter[int], table: Table) -> list[str]:
+    """Remarks about masks of a single value, and about those that may be inverted."""
+    if len(total) == 1:
+        (value,) = total
+        return [
+            f'warning: all masks have only the value {shown_value(value)}, so there is nothing to '
+            'learn; transparency is not read'
+        ]
+    share = total[IGNORED] / max(1, total.total())
+    if set(total) == {0, IGNORED} and not table.file and share > 1 / 2:
+        return [f'{share:.0%} of the pixels are white, and read as object: is it the background?']
+    return []
 
 
 def _too_many(
@@ -325,22 +341,33 @@ def read_table(tree: Tree) -> Table:
 
 def _of_text(tree: Tree, file: Path) -> Table | None:
     """A name on each line, in a file whose own name says so, or colours with names."""
-    lines = [line.strip() for line in read_text(file).splitlines()]
-    lines = [line for line in lines if line and not line.startswith('#')]
+    lines = [line.strip() for line in read_text(file).strip().splitlines()]
+    every_line = [line for line in lines if not line.startswith('#')]
+    lines = list(filter(None, every_line))
     if file.name == 'labelmap.txt':
         return _of_label_map(file, lines)
     colours = [found for line in lines if (found := _COLOUR_LINE.fullmatch(line))]
     if colours and len(colours) == len(lines):
-        named = {colour_value(*map(int, line.group(1, 2, 3))): line[4] for line in colours}
-        return Table(colours=named, file=file)
+        return _of_colours(file, [(tuple(map(int, c.group(1, 2, 3))), c[4]) for c in colours])
     if file.name != NAMES and not _NAMES.fullmatch(file.stem.casefold()):
         return None
-    # LabelMe's lists begin with the name of ignored pixels, -1.
-    names = [line for line in lines if line != '__ignore__']
+    # LabelMe's lists begin with the name of ignored pixels, -1. An empty line is a value, too.
+    names = {i: n for i, n in enumerate(n for n in every_line if n != '__ignore__') if n}
     # Lists of images have such names, too.
     images = {name for image in tree.images for name in (image.name, image.stem)}
-    are_names = names and all(name.split('/')[-1] not in images for name in names)
-    return Table(dict(enumerate(names)), file=file) if are_names else None
+    are_names = names and all(name.split('/')[-1] not in images for name in names.values())
+    return Table(names, file=file) if are_names else None
+
+
+def _of_colours(file: Path, rows: list[tuple[tuple[int, ...], str]]) -> Table:
+    """A table of red, green and blue with the name of their class; the first of a colour counts."""
+    colours: dict[int, str] = {}
+    others: dict[str, None] = {}
+    for channels, name in rows:
+        if colours.setdefault(colour_value(*channels), name) != name:
+            others[f'{name} ({",".join(map(str, channels))})'] = None
+    what = f'{file.name}: colours that an earlier class has, so these are never found: '
+    return Table(colours=colours, file=file, notes=(what + first_few(others),) if others else ())
 
 
 def _of_csv(file: Path) -> Table | None:
@@ -360,22 +387,19 @@ def _of_csv(file: Path) -> Table | None:
     if name is None or not {'r', 'g', 'b'} <= set(head):
         return None
     channels = [head.index(channel) for channel in 'rgb']
-    colours = {}
-    for row in body:
-        if all(row[i].isdigit() for i in channels):
-            colours[colour_value(*(int(row[i]) for i in channels))] = row[name]
-    return Table(colours=colours, file=file)
+    usable = (row for row in body if all(row[i].isdigit() for i in channels))
+    return _of_colours(file, [(tuple(int(row[i]) for i in channels), row[name]) for row in usable])
 
 
 def _of_label_map(file: Path, lines: list[str]) -> Table:
     """CVAT's and Datumaro's `name:r,g,b:parts:actions`."""
-    colours = {}
+    rows = []
     for line in lines:
         name, _, rest = line.partition(':')
         channels = rest.partition(':')[0].split(',')
         if len(channels) == 3 and all(c.isdigit() for c in channels):
-            colours[colour_value(*map(int, channels))] = name.strip()
-    return Table(dict(enumerate(colours.values())), colours, file)
+            rows.append((tuple(map(int, channels)), name.strip()))
+    return replace(_of_colours(file, rows), names=dict(enumerate(name for _, name in rows)))
 
 
 FORMAT = Format(

@@ -18,6 +18,7 @@ from ptnt_mm.labels.formats.format import (
     UNREADABLE,
     Collector,
     Format,
+    is_set,
     number,
     whole_number,
 )
@@ -29,6 +30,7 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted, first_few
 
 _KEYS = (b'"images"', b'"annotations"', b'"categories"')
+_IGNORED = ('iscrowd', 'ignore')
 _FEW = 0.05  # share of image ids that may be used twice by mistake
 _PANOPTIC = b'"segments_info"'
 
@@ -43,7 +45,7 @@ def _read(tree: Tree) -> Labels:
     groups: set[str] = set()
     for file in _files(tree):
         try:
-            content = read_json(file, 'utf-8-sig')
+            content = read_json(file, as_hosts=False)
             lists = [content[key] for key in ('images', 'annotations', 'categories')]
             if not all(isinstance(entries, list) for entries in lists):
                 raise UserError('"images", "annotations" or "categories" is not a list')
@@ -132,7 +134,7 @@ def _by_id(labels: Labels, file: Path, images: list) -> dict[str, list[dict]]:
         )
     for key, text in zip(shared, listed, strict=True):
         del by_id[key]
-        labels.report(file, 'ids of several images, which are skipped', text)
+        labels.report(file, 'ids of several images', text)
     return by_id
 
 
@@ -161,7 +163,8 @@ def _objects(
             what = without_usable('annotations', 'bbox')
             labels.report(file, what, f'{label} in {image.path.name}', label)
             continue
-        yield LabelledObject(label, box, mask, bool(entry.get('iscrowd') or entry.get('ignore')))
+        ignored = next((word for word in _IGNORED if is_set(entry.get(word))), '')
+        yield LabelledObject(label, box, mask, ignored)
 
 
 def _note_losses(labels: Labels, file: Path, annotations: list, names: Mapping[str, str]) -> None:
@@ -237,7 +240,7 @@ def write_file(
                 category_id=ids[item.label],
                 bbox=[round(value, 2) for value in item.box],
                 area=round(area(item, image.size), 2),
-                iscrowd=int(item.ignored),
+                iscrowd=int(bool(item.ignored)),
             )
             if masks and item.segmentation is not None:
                 annotation['segmentation'] = item.segmentation

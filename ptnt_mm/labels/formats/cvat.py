@@ -51,7 +51,7 @@ def _read(tree: Tree) -> Labels:
 
 
 def _files(tree: Tree) -> list[Path]:
-    return tree.containing('.xml', b'<annotations>')
+    return tree.containing('.xml', rb'<annotations[\s>]')
 
 
 def _add(collector: Collector, file: Path, element: Element) -> None:

@@ -1,5 +1,6 @@
 """Base classes of label formats and their readers."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -21,12 +22,22 @@ from ptnt_mm.labels.boxes import (
     near_the_corner,
 )
 from ptnt_mm.labels.masks import usable
-from ptnt_mm.labels.model import LabelledImage, LabelledObject, LabelRule, Labels, box_between
+from ptnt_mm.labels.model import (
+    LabelledImage,
+    LabelledObject,
+    LabelRule,
+    Labels,
+    Outcome,
+    box_between,
+)
 from ptnt_mm.labels.tree import Tree
 from ptnt_mm.utils.decoding import DECODERS, FORMATS
+from ptnt_mm.utils.encodings import decoded_text, is_utf16
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity, report_wrong
 from ptnt_mm.utils.text import printable
+
+_DECLARED = re.compile(rb'\s*<\?xml[^>]*?\sencoding\s*=\s*["\']([\w.:-]+)')
 
 MISSING = 'images that were not found'
 DAMAGED = 'images that cannot be opened'
@@ -73,7 +84,7 @@ class _Written:
     def listed(self) -> Listed:
         """The object in the form that the rules about repeated ones take."""
         item = self.item
-        return Listed((self.image, item.box), item.label, item.ignored, item.segmentation)
+        return Listed((self.image, item.box), item.label, bool(item.ignored), item.segmentation)
 
 
 class Collector:
@@ -169,7 +180,8 @@ class Collector:
             return named
         if PurePosixPath(name).stem not in ('', file.stem):
             detail = f'it names {printable(name)}, but {own.name} is used'
-            self.labels.report(file, 'label files that name a different image', detail)
+            what = 'label files that name a different image'
+            self.labels.report(file, what, detail, outcome=Outcome.KEPT)
         return own
 
     def add(self, file: Path, image: LabelledImage, objects: Iterable[LabelledObject]) -> None:
@@ -184,7 +196,8 @@ class Collector:
             mask, rule, why = usable(item.segmentation, image.size, stated)
             if rule is not None:
                 detail = f'{item.label} in {image.path.name}{f": {why}" if why else ""}'
-                self.labels.report(file, rule.what, detail, item.label)
+                outcome = rule.outcome if mask else Outcome.AS_BOX
+                self.labels.report(file, rule.what, detail, item.label, outcome)
                 item = replace(item, segmentation=mask)
             self._written.append(_Written(file, image.path, item))
         if len(self.labels.problems) > problems:
@@ -233,7 +246,7 @@ class Collector:
         for path, others in self._other_splits.items():
             if path in self._images:
                 detail = f'{", ".join(others)}; {self._images[path].split} is kept'
-                self.labels.report(path, 'images in several splits', detail)
+                self.labels.report(path, 'images in several splits', detail, outcome=Outcome.KEPT)
 
     def _without_repeats(self, entries: list[_Written]) -> list[_Written]:
         left = np.ones(len(entries), bool)
@@ -246,7 +259,7 @@ class Collector:
         for i in np.flatnonzero(chosen):
             entry = entries[i]
             shown = _shown(entry, self._images[entry.image].size)
-            self.labels.report(entry.file, rule.what, shown, entry.item.label)
+            self.labels.report(entry.file, rule.what, shown, entry.item.label, rule.outcome)
         return rule.left(chosen)
 
     def _add_images(self, entries: list[_Written]) -> None:
@@ -257,7 +270,7 @@ class Collector:
             objects[entry.image].append(entry.item)
         for path, of_image in objects.items():
             if path in self._emptied and not of_image:
-                self.labels.report(path, 'images skipped, as none of their objects can be used')
+                self.labels.report(path, 'images that lost all of their objects')
             else:
                 self.labels.images.append(replace(self._images[path], objects=tuple(of_image)))
 
@@ -297,11 +310,11 @@ def read_text(file: Path) -> str:
         UserError: if it cannot be read, or is not text.
     """
     try:
-        return file.read_text(encoding='utf-8-sig')
+        return decoded_text(file.read_bytes())
     except OSError as error:
         raise UserError(f'{error.strerror}') from error
     except UnicodeDecodeError as error:
-        raise UserError('it is not text in UTF-8') from error
+        raise UserError('it is not text in UTF-8 or UTF-16: save it as UTF-8') from error
 
 
 def read_xml(file: Path) -> ElementTree.Element:
@@ -314,11 +327,24 @@ def read_xml(file: Path) -> ElementTree.Element:
         UserError: if it cannot be read, or cannot be parsed.
     """
     try:
-        return ElementTree.fromstring(file.read_bytes())
+        root = ElementTree.fromstring(_xml_text(file.read_bytes()))
     except OSError as error:
         raise UserError(f'{error.strerror}') from error
     except (ElementTree.ParseError, ValueError, LookupError) as error:
         raise UserError(f'it is not XML, or is truncated: {error}') from error
+    for element in root.iter():
+        element.tag = element.tag.rpartition('}')[2]  # a name space
+    return root
+
+
+def _xml_text(content: bytes) -> str:
+    """The text of an XML file; expat itself knows few encodings."""
+    declared = _DECLARED.match(content)
+    name = declared[1].decode() if declared else 'utf-8'
+    # A declaration that can be read as it is, is not in UTF-16, whatever it says.
+    if is_utf16(content) or name.lower().startswith(('utf-16', 'utf-8')):
+        return decoded_text(content)
+    return content.decode(name)
 
 
 def text_of(element: ElementTree.Element, path: str) -> str:
@@ -332,6 +358,11 @@ def number(text: object) -> float:
         return float(text)
     except (TypeError, ValueError):
         return float('nan')
+
+
+def is_set(value: object) -> bool:
+    """Whether a flag of a label file is set; tables and XML write '0', '1.0' or 'True' as text."""
+    return number(value) > 0 or str(value).strip().lower() == 'true'
 
 
 def whole_number(text: object) -> int:

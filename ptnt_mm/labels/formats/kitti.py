@@ -80,7 +80,7 @@ def _objects(
             labels.report(file, NO_NUMBERS, shown, label)
         elif label.lower() == _DONT_CARE:
             box = box_between(*corners)
-            yield from (LabelledObject(name, box, ignored=True) for name in classes)
+            yield from (LabelledObject(name, box, ignored=label) for name in classes)
         else:
             yield LabelledObject(label, box_between(*corners))
 

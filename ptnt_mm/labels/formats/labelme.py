@@ -43,7 +43,7 @@ def _read(tree: Tree) -> Labels:
     collector = Collector(tree)
     for file in _files(tree):
         try:
-            content = read_json(file, 'utf-8-sig')
+            content = read_json(file, as_hosts=False)
             shapes, name = content['shapes'], content['imagePath']
             if not isinstance(shapes, list) or not isinstance(name, str):
                 raise UserError('"shapes" is not a list, or "imagePath" not a name')

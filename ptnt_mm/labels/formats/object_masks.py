@@ -53,7 +53,20 @@ def _read_files(tree: Tree) -> Labels:
     for image, results in zip(sized, found, strict=True):
         collector.add(image.path, image, _usable(collector.labels, results))
     collector.labels.aside = {file for files in masks.values() for file in files}
-    return collector.finish()
+    labels = collector.finish()
+    _note_inverted(labels)
+    return labels
+
+
+def _note_inverted(labels: Labels) -> None:
+    """Note masks that are probably white where no object is."""
+    every = [(item.box, image.size) for image in labels.images for item in image.objects]
+    whole = sum(box[2:] == size for box, size in every)
+    if whole * 2 > len(every):
+        labels.notes.append(
+            f'warning: {whole:,} of {counted(len(every), "object")} reach from edge to edge of '
+            'their images: are black and white exchanged in the masks?'
+        )
 
 
 def _usable(

@@ -87,7 +87,7 @@ class _Content:
 
 
 def _content(file: Path) -> _Content:
-    content = read_json(file, 'utf-8-sig')
+    content = read_json(file, as_hosts=False)
     images = content.get(_IMAGES, content) if isinstance(content, dict) else content
     if not isinstance(images, dict):
         raise UserError(f'expected a dict of images, found a {type(images).__name__}')

@@ -18,13 +18,14 @@ from ptnt_mm.labels.formats.format import (
     UNREADABLE,
     Collector,
     Format,
+    is_set,
     number,
     read_text,
     read_xml,
     text_of,
     whole_number,
 )
-from ptnt_mm.labels.model import LabelledImage, LabelledObject, Labels, box_between
+from ptnt_mm.labels.model import LabelledImage, LabelledObject, Labels, Outcome, box_between
 from ptnt_mm.labels.tree import Tree
 from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.decoding import FORMATS
@@ -113,7 +114,8 @@ def splits_of(files: dict[str, Path], labels: Labels) -> dict[str, str | None]:
             split = splits.setdefault(word, _LISTS[name])
             if _LISTS[name] not in (None, split):
                 detail = f'{word} is in {name} and {split}; {split} is kept'
-                labels.report(files[name], 'images in several lists', detail)
+                what = 'images in several lists'
+                labels.report(files[name], what, detail, outcome=Outcome.KEPT)
     return splits
 
 
@@ -161,9 +163,11 @@ def _objects(labels: Labels, file: Path, root: Element) -> Iterator[LabelledObje
             labels.report(file, NO_NUMBERS, f'bndbox of {label}; it has {parts}', label)
             continue
         box = box_between(*(value - _HALF for value in corners))
-        yield LabelledObject(label, box, ignored=text_of(element, 'difficult') == '1')
+        ignored = _DIFFICULT if is_set(text_of(element, _DIFFICULT)) else ''
+        yield LabelledObject(label, box, ignored=ignored)
 
 
+_DIFFICULT = 'difficult'
 _CORNERS = ('xmin', 'ymin', 'xmax', 'ymax')
 
 
@@ -183,7 +187,7 @@ def _xml_of(image: LabelledImage, name: str) -> bytes:
     for item in image.objects:
         element = SubElement(top, 'object')
         texts = dict(name=item.label, pose='Unspecified', truncated='0')
-        for key, value in (texts | dict(difficult=str(int(item.ignored)))).items():
+        for key, value in (texts | {_DIFFICULT: str(int(bool(item.ignored)))}).items():
             SubElement(element, key).text = value
         box = SubElement(element, 'bndbox')
         left, upper, width, height = item.box

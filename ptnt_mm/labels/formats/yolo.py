@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -17,15 +17,14 @@ from ptnt_mm.labels.boxes import CENTRE_AND_SIZE
 from ptnt_mm.labels.coco import shifted_ids
 from ptnt_mm.labels.formats.format import (
     MISSING,
-    NO_NUMBERS,
     UNREADABLE,
     Collector,
     Format,
-    number,
     read_text,
     whole_number,
 )
-from ptnt_mm.labels.model import LabelledImage, LabelledObject, Labels, box_around
+from ptnt_mm.labels.formats.yolo_lines import lengths_of_boxes, objects_of
+from ptnt_mm.labels.model import LabelledImage, LabelledObject, Labels, Outcome
 from ptnt_mm.labels.tree import Tree
 from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.decoding import FORMATS
@@ -36,7 +35,15 @@ _NAME_LISTS = ('classes.txt', 'obj.names', 'labels.txt')
 _LINE = re.compile(r'\s*\d+(\.0*)?(\s+[-+.\deE]+){4,}\s*')
 _SPLITS = ('train', 'val', 'test')
 _LABELS_OF = {'images': 'labels', 'Images': 'Labels', 'IMAGES': 'LABELS'}
-_FAR = 2  # sides of the image; coordinates beyond are not fractions
+
+
+class _Plain(yaml.SafeLoader):
+    """Reads scalars as they are written: a class may be called 007, 1.50, no or 2024-01-01."""
+
+    yaml_implicit_resolvers = {
+        first: [(tag, pattern) for tag, pattern in resolvers if tag.endswith((':null', ':merge'))]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
 
 
 class _Homes:
@@ -89,11 +96,12 @@ def _read(tree: Tree) -> Labels:
     labels = collector.labels
     homes = _homes_of(tree)
     file, content = _settings(tree, homes) or (None, {})
-    names, keypoints = _names(tree, homes, file, content, labels), 'kpt_shape' in content
+    names = _names(tree, homes, file, content, labels)
     images = _listed(tree, homes, file, content, labels) if file else []
     if not images:
         images = [(image, None) for image in homes.images]
     used, without, indices = Counter(), Counter(), set()
+    found: list[tuple[Path, LabelledImage, list[str]]] = []
     for path, split in images:
         source = homes.label_file(path)
         image = collector.image(source, path, split)
@@ -109,18 +117,32 @@ def _read(tree: Tree) -> Labels:
             labels.report(source, UNREADABLE, str(error))
             collector.drop(image)
             continue
+        found.append((source, image, lines))
         indices.update(whole_number(line.split(None, 1)[0]) for line in lines if line.strip())
+    _report_shared(labels, found)
+    every_line = (line for *_, lines in found for line in lines)
+    lengths = lengths_of_boxes(every_line, 'kpt_shape' in content, labels)
+    for source, image, lines in found:
         known = names.of(source)
-        collector.add(source, image, _objects(labels, source, lines, image, known, keypoints))
+        collector.add(source, image, objects_of(labels, source, lines, image, known, lengths))
     if shift := shifted_ids(indices, names.numbers):
         raise UserError(f'{tree.root}: {shift}: all objects would have the class of a neighbour')
     _note_background(labels, used, without)
-    if keypoints:
-        labels.notes.append('keypoints are not used, only the boxes around them')
     if not names.numbers:
         labels.notes.append('there are no class names: write them to classes.txt, one per line')
     _report_strays(tree, collector, {path: homes.label_file(path) for path, _ in images})
     return collector.finish()
+
+
+def _report_shared(labels: Labels, found: Iterable[tuple[Path, LabelledImage, list[str]]]) -> None:
+    """Report label files of images whose names differ only in their suffix."""
+    images: dict[Path, list[str]] = {}
+    for source, image, _ in found:
+        images.setdefault(source, []).append(image.path.name)
+    for source, names in images.items():
+        if len(names) > 1:
+            what = 'label files of several images'
+            labels.report(source, what, first_few(names), outcome=Outcome.KEPT)
 
 
 def _note_background(labels: Labels, used: Counter, without: Counter) -> None:
@@ -150,7 +172,7 @@ def _settings(tree: Tree, homes: _Homes) -> tuple[Path, dict] | None:
     for file in tree.with_suffix('.yaml', '.yml', '.data'):
         try:
             text = read_text(file)
-            content = _of_darknet(text) if file.suffix == '.data' else yaml.safe_load(text)
+            content = _of_darknet(text) if file.suffix == '.data' else yaml.load(text, _Plain)
         except (UserError, yaml.YAMLError, ValueError, RecursionError):
             continue
         if isinstance(content, dict) and isinstance(content.get('names'), (list, dict, str)):
@@ -206,16 +228,27 @@ def _names(
     for known in (names.given, *names.lists.values()):
         for _, name in sorted(known.items()):
             labels.add_class(name)
-    count, known = content.get('nc'), names.given
-    if isinstance(count, int) and known and count != len(known):
+    for known in (names.given, *names.lists.values()):
+        _note_shared_names(labels, known)
+    count, known = whole_number(content.get('nc')), names.given
+    if count and known and count != len(known):
         labels.notes.append(f'nc is {count}, but names lists {len(known)}: the names are used')
     return names
 
 
+def _note_shared_names(labels: Labels, names: Mapping[int, str]) -> None:
+    numbers: dict[str, list[str]] = {}
+    for index, name in names.items():
+        numbers.setdefault(name.strip(), []).append(str(index))
+    for name, shared in numbers.items():
+        if len(shared) > 1:
+            labels.notes.append(f'classes {first_few(shared)} are all called {name}: one class')
+
+
 def _name_list(file: Path, labels: Labels) -> list[str]:
-    """The names in a text file, one on each line."""
+    """The names in a text file, one on each line; a line without a name counts, too."""
     try:
-        return [line.strip() for line in read_text(file).splitlines() if line.strip()]
+        return [line.strip() for line in read_text(file).strip('\r\n').splitlines()]
     except UserError as error:
         labels.report(file, UNREADABLE, str(error))
         return []
@@ -229,7 +262,8 @@ def _numbered(names: list | dict) -> dict[int, str]:
         for key, name in pairs
         if isinstance(key, (int, str))
         and str(key).isdigit()
-        and isinstance(name, (str, int, float))
+        and isinstance(name, str)
+        and name.strip()
     }
 
 
@@ -247,13 +281,23 @@ def _listed(
             inside = [image for image in homes.images if image.is_relative_to(place)]
             # All of a test split may be without labels.
             inside = inside or [image for image in tree.images if image.is_relative_to(place)]
-            found = {image: split for image in inside} | found
+            _add_split(found, inside, split, labels)
         else:
-            found = {image: split for image in _of_list(tree, place, labels, split)} | found
+            _add_split(found, _of_list(tree, place, labels, split), split, labels)
     if found:
         by_folder = {image: tree.split_of(image) for image in homes.images}
         found |= {i: split for i, split in by_folder.items() if split in missing and i not in found}
     return list(found.items())
+
+
+def _add_split(found: dict[Path, str], images: Iterable[Path], split: str, labels: Labels) -> None:
+    """Add the images of a split; the first split of an image counts."""
+    others = Counter(found.setdefault(image, split) for image in images)
+    others.pop(split, None)
+    for other, count in others.items():
+        labels.notes.append(
+            f'{counted(count, "image")} of {split} are also in {other}, and stay there'
+        )
 
 
 def _places(
@@ -364,55 +408,6 @@ def _labels_folder(images: Path) -> Path | None:
 def _images_folder(image: Path) -> Path | None:
     """The last ``images`` above an image."""
     return next((folder for folder in image.parents if folder.name in _LABELS_OF), None)
-
-
-def _objects(
-    labels: Labels,
-    file: Path,
-    lines: list[str],
-    image: LabelledImage,
-    names: Mapping[int, str],
-    keypoints: bool,
-) -> Iterator[LabelledObject]:
-    """The objects of a file: five numbers are a box, more are a polygon."""
-    for place, line in enumerate(lines, start=1):
-        words = line.split()
-        if not words:
-            continue
-        values, shown = [number(word) for word in words], f'line {place}: {line[:80]}'
-        index = values[0]
-        label = names.get(index, f'class {words[0]}')
-        if any(value != value for value in values) or len(values) < 5:
-            labels.report(file, NO_NUMBERS, shown, label)
-            continue
-        if not index.is_integer() or index < 0 or (names and index not in names):
-            known = (
-                f'the classes are {first_few(names.values())}' if names else 'it is not an index'
-            )
-            labels.report(
-                file, 'objects of an unknown class', f'line {place}: {words[0]}; {known}', label
-            )
-            continue
-        # Labels written by a detector have a score after each box.
-        coordinates = values[1:5] if keypoints or len(values) == 6 else values[1:]
-        if max(coordinates) > _FAR:
-            what = 'objects in pixels, where YOLO has fractions of the image'
-            labels.report(file, what, shown, label)
-            continue
-        if len(values) == 6 and not keypoints:
-            labels.report(file, 'boxes with a sixth number, which is ignored', f'line {place}')
-        if len(coordinates) % 2:
-            labels.report(file, NO_NUMBERS, f'line {place} has {len(values)} numbers', label)
-            continue
-        yield _object(names.get(index, f'class {int(index)}'), coordinates, *image.size)
-
-
-def _object(label: str, values: list[float], width: int, height: int) -> LabelledObject:
-    scaled = [value * (height if i % 2 else width) for i, value in enumerate(values)]
-    if len(values) == 4:
-        x, y, w, h = scaled
-        return LabelledObject(label, (x - w / 2, y - h / 2, w, h))
-    return LabelledObject(label, box_around(scaled), [scaled])
 
 
 def _looks_like_labels(file: Path) -> bool:

@@ -1,0 +1,111 @@
+"""What became of each label with a problem, and of regions that do not count."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from ptnt_mm.labels.model import LabelledObject, Labels, Outcome, ignored_regions
+from ptnt_mm.labels.recognise import read_labels, recognise, summary
+from ptnt_mm.labels.tree import Tree
+
+_WIDTH, _HEIGHT = 100, 50
+_BOX = [10, 5, 20, 30]
+_POLYGON = [10, 5, 30, 5, 30, 35, 10, 35]
+
+
+def coco(root: Path, *objects: Mapping) -> Path:
+    """A file of one image, with an object that is right and others."""
+    pixels = np.random.default_rng(0).integers(0, 255, (_HEIGHT, _WIDTH, 3), np.uint8)
+    Image.fromarray(pixels).save(root / 'a.png')
+    right = dict(bbox=[60, 5, 20, 30], segmentation=[[60, 5, 80, 5, 80, 35, 60, 35]])
+    content = dict(
+        images=[dict(id=1, file_name='a.png', width=_WIDTH, height=_HEIGHT)],
+        annotations=[
+            dict(id=i, image_id=1, category_id=1) | entry
+            for i, entry in enumerate([right, *objects])
+        ],
+        categories=[dict(id=1, name='cat')],
+    )
+    (root / 'labels.json').write_text(json.dumps(content))
+    return root
+
+
+def read(root: Path) -> Labels:
+    tree = Tree(root)
+    return read_labels(tree, recognise(tree))
+
+
+def others(labels: Labels) -> list[LabelledObject]:
+    """The objects but the one that is right."""
+    (image,) = labels.images
+    return list(image.objects[1:])
+
+
+@pytest.mark.parametrize(
+    ('entry', 'outcome', 'box', 'has_mask'),
+    [
+        (dict(bbox=[10, 5, -20, 30]), Outcome.LEFT_OUT, None, False),
+        (dict(bbox=[10, 5, 0.5, 30]), Outcome.LEFT_OUT, None, False),
+        (dict(bbox=[10, 5, 'x', 30]), Outcome.LEFT_OUT, None, False),
+        (dict(bbox=[10, 5, 20]), Outcome.LEFT_OUT, None, False),
+        (dict(bbox=_BOX, category_id=7), Outcome.LEFT_OUT, None, False),
+        (dict(bbox=[-10, 5, 40, 30]), Outcome.CLIPPED, (0, 5, 30, 30), False),
+        (dict(bbox=_BOX, segmentation=[[10, 5, 30, 5]]), Outcome.AS_BOX, _BOX, False),
+        (dict(bbox=_BOX, segmentation=[[1e9, 5, 30, 5, 9, 9]]), Outcome.AS_BOX, _BOX, False),
+        (
+            dict(bbox=_BOX, segmentation=dict(size=[9, 9], counts=[81])),
+            Outcome.AS_BOX,
+            _BOX,
+            False,
+        ),
+        (dict(bbox=_BOX, segmentation=[_POLYGON, [1, 1]]), Outcome.IN_PART, _BOX, True),
+        (
+            dict(bbox=_BOX, segmentation=[[60, 5, 80, 5, 80, 35, 60, 35]]),
+            Outcome.KEPT,
+            _BOX,
+            True,
+        ),
+    ],
+)
+def test_each_line_says_what_became_of_its_object(
+    tmp_path: Path, entry: dict, outcome: Outcome, box: list | None, has_mask: bool
+):
+    labels = read(coco(tmp_path, entry))
+    (problem,) = labels.problems
+    assert problem.outcome is outcome
+    (line,) = summary(labels)
+    assert str(outcome) in line
+    found = [(item.box, item.segmentation is not None) for item in others(labels)]
+    assert found == ([] if box is None else [(tuple(box), has_mask)])
+
+
+def test_outcomes_of_one_kind_have_a_line_each(tmp_path: Path):
+    short = [1, 1]
+    root = coco(
+        tmp_path,
+        dict(bbox=_BOX, segmentation=[short]),
+        dict(bbox=[11, 5, 20, 30], segmentation=[_POLYGON, short]),
+    )
+    assert len(summary(read(root))) == 2
+
+
+@pytest.mark.parametrize(
+    ('flags', 'counted'),
+    [
+        (dict(iscrowd=1), '1 iscrowd'),
+        (dict(ignore=True), '1 ignore'),
+        (dict(iscrowd='1'), '1 iscrowd'),
+        (dict(iscrowd='0', ignore='0.0'), ''),
+        (dict(iscrowd=None), ''),
+    ],
+)
+def test_regions_that_do_not_count_are_counted_by_their_word(
+    tmp_path: Path, flags: dict, counted: str
+):
+    labels = read(coco(tmp_path, dict(bbox=_BOX) | flags))
+    assert ignored_regions(labels) == counted
+    assert [bool(item.ignored) for item in others(labels)] == [bool(counted)]
