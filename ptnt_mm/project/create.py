@@ -40,6 +40,7 @@ from ptnt_mm.project.write import (
     has_long_classes,
 )
 from ptnt_mm.utils.atomic_files import folder_written_atomically, write_atomically
+from ptnt_mm.utils.decoding import large_images_expected
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.progress import waiting
 from ptnt_mm.utils.text import counted, printable
@@ -53,6 +54,7 @@ _LEAST = {'size': 32, 'tile': 32, 'epochs': 1}  # the recipe makes no side short
 
 
 @documented('new')
+@large_images_expected()
 def create_project(
     data: Path | str,
     folder: Path | str,
@@ -129,12 +131,11 @@ def create_project(
     )
     try:
         with folder_written_atomically(folder) as building:
-            roots = dict.fromkeys(splits, tree.root)
+            roots, cut = dict.fromkeys(splits, tree.root), None
             if (side := choose_recipe(facts)['tile'].value) is not None:
                 roots['train'] = building / TILES
                 cut = _cut(splits['train'], side, tree.root, roots['train'])
                 splits['train'], facts = cut.images, facts.of_tiles(cut.images)
-                labels.notes.append(str(cut))
             classes = convert(labels, splits, task, roots, building / LABELS)
             facts = replace(facts, classes=classes)
             opening = _opening(data, folder, options, facts, recognised)
@@ -144,7 +145,7 @@ def create_project(
             with waiting('Measuring the memory of a training step'):
                 facts = replace(facts, memory=_memory(building), free=free_memory())
             write_config(building, facts, tree.root, opening)
-            for line in (*_findings(facts, labels), *_choices(choose_recipe(facts), facts)):
+            for line in (*_findings(facts, labels), *_choices(choose_recipe(facts), facts, cut)):
                 on_line(line)
             if labels.problems:
                 write_atomically(building / PROBLEMS, _problems(tree, labels))
@@ -253,15 +254,16 @@ def _findings(facts: Facts, labels: Labels) -> list[str]:
     return lines + [f'  {line}' for line in summary(labels)]
 
 
-def _choices(recipe: Recipe, facts: Facts) -> Iterator[str]:
+def _choices(recipe: Recipe, facts: Facts, cut: Cut | None) -> Iterator[str]:
     """The main settings of the config, with the numbers that decided them."""
     model, tile, size, crop = (recipe[name] for name in ('model', 'tile', 'size', 'crop'))
     pixels = ' x '.join(map(str, size.value)) if isinstance(size.value, tuple) else size.value
     crops = f', crops of {crop.value[0]} x {crop.value[1]}' if crop.value else ''
     epochs, batch, lr = (recipe[name] for name in ('epochs', 'batch_size', 'lr'))
     yield f'  model: {model.value} with {facts.backbone.name}'
-    if tile.value:
+    if cut is not None:
         yield f'  tiles: {tile.value} x {tile.value} pixels ({tile.because})'
+        yield f'    {cut}'
     yield f'  size: {pixels} pixels{crops} ({size.because})'
     yield from _too_small(recipe, facts)
     yield (

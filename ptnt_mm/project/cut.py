@@ -59,12 +59,12 @@ class Cut:
         """What was cut, in a line."""
         tiles = sum(bool(image.tile_of) for image in self.images)
         whole = len(self.images) - tiles
-        also = f', and {counted(whole, "image")} no larger than one' if whole else ''
+        also = f', {counted(whole, "image")} no larger than one' if whole else ''
         return (
-            f'{counted(tiles, "tile")} of {counted(self.sources, "image")}{also}, '
-            f'{format_bytes(self.size)}; {self.empty:,} without objects are kept, '
-            f'{self.dropped:,} left out; {counted(self.parts, "object")} cut by borders, '
-            f'{self.ignored:,} of them ignored: less than {LEAST_SHARE:.0%} is inside'
+            f'{counted(tiles, "tile")} of {counted(self.sources, "image")}{also}: '
+            f'{format_bytes(self.size)} on the disk; without objects {self.empty:,}, and '
+            f'{self.dropped:,} left out; {counted(self.parts, "object")} cut at borders, '
+            f'{self.ignored:,} of them with less than {LEAST_SHARE:.0%} inside, which are ignored'
         )
 
 

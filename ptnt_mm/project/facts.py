@@ -18,6 +18,7 @@ from mmengine.config import Config
 from mmengine.dataset import pseudo_collate
 from mmengine.optim import OPTIMIZERS
 from mmengine.registry import DATASETS, DefaultScope
+from PIL import Image
 from torch import Tensor, nn
 
 from ptnt_mm.config.build import build_model
@@ -26,7 +27,7 @@ from ptnt_mm.labels.formats.format import DAMAGED
 from ptnt_mm.labels.model import LabelledImage, Labels
 from ptnt_mm.project.backbones import MeasuredBackbone
 from ptnt_mm.project.detectors import Detector
-from ptnt_mm.utils.decoding import Range, why_unreadable
+from ptnt_mm.utils.decoding import DECODERS, Range, alone_if_large, why_unreadable
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.many_files import on_threads
 from ptnt_mm.utils.text import first_few
@@ -66,9 +67,10 @@ def examine_pixels(labels: Labels) -> Range | None:
 def _examine(path: Path) -> tuple[PixelValues | None, tuple[str, str] | None]:
     """The values of an image of more than 8 bits; and a problem, its kind and detail."""
     try:
-        content = path.read_bytes()
-        found = oddity(content)
-        return measure_values(content), found and (f'images with {found[0]}', found[1])
+        with Image.open(path, formats=DECODERS) as opened, alone_if_large(opened.size):
+            content = path.read_bytes()
+            found = oddity(content)
+            return measure_values(content), found and (f'images with {found[0]}', found[1])
     except Exception as error:  # decoders may raise anything
         return None, (DAMAGED, why_unreadable(error))
 

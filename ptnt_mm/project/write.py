@@ -139,9 +139,9 @@ def _data(facts: Facts, recipe: Recipe) -> Iterator[str]:
     batch = 'batch_size=batch_size, '
     for split in ('train', 'val', 'test'):
         if split in facts.counts:
-            file = f'ann_file={f"{split}.{suffix}"!r}'
-            tiles = " | dict(data_prefix=dict(img='tiles'))" if is_tiled and batch else ''
-            yield f'{split}_dataloader = dict({batch}dataset=dict({file}, **data{tiles}))'
+            also = ", data_prefix=dict(img='tiles')" if is_tiled and batch else ''
+            data_set = f'dict(data, ann_file={f"{split}.{suffix}"!r}{also})'
+            yield f'{split}_dataloader = dict({batch}dataset={data_set})'
             if is_coco and split != 'train':
                 yield f"{split}_evaluator = dict(ann_file=f'{{labels}}/{split}.{suffix}')"
         batch = ''
