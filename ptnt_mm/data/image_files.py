@@ -118,7 +118,9 @@ def decoded(
                 orientation = orientation_of(opened)  # decodes a PNG
                 opened.load()
                 use(opened)
-            return why_garbled(opened), stored, orientation
+                why = why_garbled(opened)
+                opened.close()  # frees the pixels before another thread decodes
+            return why, stored, orientation
     except Exception as err:  # decoders may raise anything
         return why_unreadable(err), stored, orientation
 

@@ -182,10 +182,11 @@ def _without_most_empty(planned: list[list[_Tile]]) -> list[list[_Tile]]:
     """The tiles of each image to keep: those with objects, and some of the others."""
     empty = [(i, k) for i, tiles in enumerate(planned) for k, t in enumerate(tiles) if t.is_empty]
     full = sum(map(len, planned)) - len(empty)
-    places = np.linspace(0, len(empty) - 1, min(full, len(empty))).round().astype(int)
-    kept = {empty[place] for place in places.tolist()}
-    # The first of those images that would have none.
-    kept |= {(i, 0) for i, tiles in enumerate(planned) if all(tile.is_empty for tile in tiles)}
+    # An image without objects keeps its first tile.
+    kept = {(i, 0) for i, tiles in enumerate(planned) if all(tile.is_empty for tile in tiles)}
+    others = [place for place in empty if place not in kept]
+    count = min(max(full - len(kept), 0), len(others))
+    kept |= {others[i] for i in np.linspace(0, len(others) - 1, count).round().astype(int)}
     return [
         [tile for k, tile in enumerate(tiles) if not tile.is_empty or (i, k) in kept]
         for i, tiles in enumerate(planned)
