@@ -278,12 +278,16 @@ def _too_small(recipe: Recipe, facts: Facts) -> Iterator[str]:
         return
     pixels, needed = facts.small * max(recipe['size'].value), facts.detector.smallest
     if pixels < _NEARLY * needed:
-        advice = 'larger than chosen' if facts.asked_size else 'of a higher resolution'
-        if facts.asked_tile == 0:
-            advice = 'cut into tiles'
+        chosen = choose_recipe(replace(facts.whole or facts, asked_tile=None))['tile'].value
+        if facts.asked_size:
+            remedy = 'a larger size'
+        elif chosen is not None and recipe['tile'].value != chosen:
+            remedy = f'tiles of {chosen} pixels'
+        else:
+            remedy = 'images of a higher resolution'
         yield (
             f'  warning: {facts.smaller} below {pixels:.0f} pixels in training, and '
-            f'{facts.detector.name} needs about {needed}: they need images {advice}'
+            f'{facts.detector.name} needs about {needed}: {remedy} would help'
         )
 
 

@@ -59,12 +59,12 @@ class Cut:
         """What was cut, in a line."""
         tiles = sum(bool(image.tile_of) for image in self.images)
         whole = len(self.images) - tiles
-        also = f', {counted(whole, "image")} no larger than one' if whole else ''
+        also = f' and {counted(whole, "image")} no larger than one' if whole else ''
         return (
-            f'{counted(tiles, "tile")} of {counted(self.sources, "image")}{also}: '
-            f'{format_bytes(self.size)} on the disk; without objects {self.empty:,}, and '
-            f'{self.dropped:,} left out; {counted(self.parts, "object")} cut at borders, '
-            f'{self.ignored:,} of them with less than {LEAST_SHARE:.0%} inside, which are ignored'
+            f'{counted(tiles, "tile")} of {counted(self.sources, "image")}{also}, '
+            f'{format_bytes(self.size)}; tiles without objects: {self.empty:,} kept, '
+            f'{self.dropped:,} left out; objects cut at borders: {self.parts:,}, '
+            f'{self.ignored:,} ignored with less than {LEAST_SHARE:.0%} inside'
         )
 
 
@@ -220,8 +220,11 @@ def _write_tiles(
         written = LabelledImage(file, size, image.split, tile.objects, tile_of=name.as_posix())
         return written, len(content)
 
-    with ThreadPoolExecutor() as pool:
+    pool = ThreadPoolExecutor()
+    try:
         yield from pool.map(write, tiles)
+    finally:
+        pool.shutdown(cancel_futures=True)  # after Ctrl-C, and when the disk is full
 
 
 def _encoded(values: np.ndarray, suffix: str) -> tuple[bytes, str]:
@@ -231,7 +234,7 @@ def _encoded(values: np.ndarray, suffix: str) -> tuple[bytes, str]:
         values: The tile.
         suffix: That of its image, in lower case.
     """
-    if suffix in _JPEG:
+    if suffix in _JPEG and values.dtype == np.uint8:  # a PNG may be called .jpg
         return encode_image(values, '.jpg'), '.jpg'
     if (values == values[..., :1]).all():
         values = values[..., 0]  # a grey image needs a third of the time to read
