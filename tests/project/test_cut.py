@@ -16,6 +16,7 @@ from mmengine.registry import DATASETS, DefaultScope
 from PIL import Image
 from pycocotools import mask as coco
 
+from ptnt_mm.check.inspection import check
 from ptnt_mm.config.read import read_config
 from ptnt_mm.data.image_files import decoded
 from ptnt_mm.labels.masks import RunLengths, encode_mask, run_lengths
@@ -27,6 +28,7 @@ from ptnt_mm.report.data_page import report_data
 from ptnt_mm.utils import decoding
 from ptnt_mm.utils.decoding import read_values
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.findings import Severity, of_kind
 from ptnt_mm.utils.tiles import Tiling
 
 from . import made
@@ -406,6 +408,8 @@ def test_a_project_of_large_images_trains_on_tiles(untried, tmp_path: Path, task
     assert all(name.is_file() and name.is_relative_to(tmp_path / 'project') for name in names)
     assert len(names) == len(entries_of(tmp_path / 'project', 'train')) > 4
     assert sample['inputs'].shape[1:] and len(sample['data_samples'].gt_instances)
+    if task == 'detection':
+        assert not of_kind(check(config), Severity.ERROR)
     # Validation is on whole images.
     assert {entry['width'] for entry in entries_of(tmp_path / 'project', 'val')} == {1500}
     assert 'tile_of' not in entries_of(tmp_path / 'project', 'val')[0]
