@@ -112,6 +112,9 @@ ptnt train bccd
                'published ones, if they can be had', metavar='WEIGHTS'),
         Option('size', 'the longer side of images in training, from 32; chosen by default', int,
                metavar='PIXELS'),
+        Option('tile', 'the side of the tiles that larger training images are cut into, from '
+               '32, or 0 to keep them whole; by default only where small objects need it', int,
+               metavar='PIXELS'),
         Option('epochs', 'number of passes through the images; chosen by default', int),
         Option('val_share', 'the share of the images to validate with, 0.2 by default, if the '
                'data has no validation split', float, metavar='SHARE'),

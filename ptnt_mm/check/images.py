@@ -3,18 +3,16 @@
 import hashlib
 import io
 import os
-import warnings
 from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
 
 from ptnt_mm.check.data_sets import ImageFile, LoadedDataset
 from ptnt_mm.data.image_files import ON_THEIR_SIDE, decoded
 from ptnt_mm.data.pixel_values import COMMON, few_levels, measure_values, oddity
-from ptnt_mm.utils.decoding import why_unreadable
+from ptnt_mm.utils.decoding import alone_if_large, large_images_expected, why_unreadable
 from ptnt_mm.utils.findings import (
     Finding,
     FindingKind,
@@ -121,7 +119,7 @@ def check_images_open(data: Sequence[LoadedDataset]) -> Iterator[Finding]:
             image for image in dataset.images if image.path is not None and image.path.is_file()
         ]
         load = partial(open_image, loader=dataset.image_loader)
-        with warnings.catch_warnings(action='ignore', category=Image.DecompressionBombWarning):
+        with large_images_expected():
             opened = list(on_threads(load, there, f'Opening {dataset.name} images'))
         for kind in (_BROKEN, _OF_OTHER_SIZE, _TURNED, _DROPPED, *_IF_COMMON):
             wrong = [evidence for _, found, evidence in opened if found is kind]
@@ -184,7 +182,8 @@ def open_image(image: ImageFile, loader: object) -> tuple[bytes, FindingKind | N
     # The host may read formats that Pillow does not.
     if loader is not None and (not why or stored is None):
         try:
-            pixels = loader.transform(dict(img_path=str(path)))['img']
+            with alone_if_large(stored):
+                pixels = loader.transform(dict(img_path=str(path)))['img']
         except Exception as err:  # decoders may raise anything
             why = why or f'{type(loader).__name__} fails: {why_unreadable(err)}'
         else:

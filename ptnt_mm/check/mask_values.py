@@ -1,7 +1,6 @@
 """The values of class masks, and how mmseg reads and interprets them."""
 
 import io
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,7 +25,7 @@ from ptnt_mm.labels.class_masks import (
     MaskFile,
     label_of_each_value,
 )
-from ptnt_mm.utils.decoding import DECODERS, why_unreadable
+from ptnt_mm.utils.decoding import DECODERS, large_images_expected, why_unreadable
 from ptnt_mm.utils.findings import (
     Finding,
     FindingKind,
@@ -112,7 +111,7 @@ def _open(data: LoadedDataset) -> list[tuple[Path, np.ndarray | None, _Evidence]
     there = [image for image in data.images if image.mask is not None and image.mask.is_file()]
     loading = filter(None, map(loading_of, data.pipelines.values()))
     backend = next(loading, {}).get('imdecode_backend', 'pillow')
-    with warnings.catch_warnings(action='ignore', category=Image.DecompressionBombWarning):
+    with large_images_expected():
         title = f'Opening {data.name} masks'
         return list(
             on_threads(lambda image: (image.mask, *open_mask(image, backend)), there, title)

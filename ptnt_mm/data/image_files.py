@@ -10,7 +10,15 @@ import numpy as np
 from PIL import Image
 
 from ptnt_mm.utils.atomic_files import fitted_name
-from ptnt_mm.utils.decoding import DECODERS, FORMATS, Range, read_rgb, why_garbled, why_unreadable
+from ptnt_mm.utils.decoding import (
+    DECODERS,
+    FORMATS,
+    Range,
+    alone_if_large,
+    read_rgb,
+    why_garbled,
+    why_unreadable,
+)
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted
 
@@ -103,12 +111,16 @@ def decoded(
     stored, orientation = None, 1
     try:
         with Image.open(file, formats=DECODERS) as opened:
-            stored, orientation = opened.size, orientation_of(opened)
+            stored = opened.size
             # For a JPEG, decoding at an eighth of its size detects truncation.
             opened.draft(None, (32, 32))
-            opened.load()
-            use(opened)
-            return why_garbled(opened), stored, orientation
+            with alone_if_large(opened.size):
+                orientation = orientation_of(opened)  # decodes a PNG
+                opened.load()
+                use(opened)
+                why = why_garbled(opened)
+                opened.close()  # frees the pixels before another thread decodes
+            return why, stored, orientation
     except Exception as err:  # decoders may raise anything
         return why_unreadable(err), stored, orientation
 

@@ -65,7 +65,8 @@ def look(image: Image.Image) -> np.ndarray:
     elif image.mode == 'P':
         image = image.convert('RGBA').convert('L')  # Pillow warns about transparency otherwise
     elif image.mode != 'L':
-        image = image.convert('RGB').convert('L')
+        # Images may be large, and converting copies them.
+        image = (image if image.mode == 'RGB' else image.convert('RGB')).convert('L')
     pixels = np.asarray(image.resize((_SIDE, _SIDE), Image.Resampling.BOX), np.float32).ravel()
     pixels = pixels - pixels.mean()
     # Grey levels of 16 bits and floats have another range.

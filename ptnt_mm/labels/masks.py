@@ -22,6 +22,7 @@ from ptnt_mm.labels.model import (
 )
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity
+from ptnt_mm.utils.tiles import Window
 
 BACKGROUND = 'background'  # the class with the index 0
 
@@ -256,7 +257,7 @@ def run_lengths(mask: Mapping | list, height: int, width: int) -> dict:
     if list(mask['size']) != [height, width]:
         raise ValueError(f'its size is {mask["size"]}, that of the image {[height, width]}')
     counts = mask['counts']
-    total = sum(counts) if isinstance(counts, list) else _pixels_of(counts)
+    total = sum(counts) if isinstance(counts, list) else _lengths_of(counts).sum()
     if total != height * width:
         raise ValueError(f'it counts {total} pixels of {height * width}')
     if isinstance(counts, list):
@@ -278,9 +279,53 @@ def encode_patch(pixels: np.ndarray, left: int, top: int, size: tuple[int, int])
     """
     columns, rows = np.nonzero(pixels.T)
     places = (left + columns) * size[1] + top + rows
-    is_break = np.diff(places) > 1
-    starts = places[np.append(True, is_break)[: len(places)]]
-    ends = places[np.append(is_break, True)[: len(places)]] + 1
+    return _encode_runs(places, places + 1, size)
+
+
+class RunLengths(dict):
+    """Run lengths made in this module, which need no check."""
+
+
+def crop_mask(mask: Segmentation, size: tuple[int, int], window: Window) -> RunLengths:
+    """The part of a mask inside a window of its image, which has a size (width, height).
+
+    The time depends on the outline: no mask is made of pixels, because an image may be large.
+
+    Args:
+        mask: Polygons or run lengths that can be drawn, as :func:`usable` returns them.
+        size: (width, height) of the image in pixels.
+        window: The part of the image.
+
+    Returns:
+        Run lengths of an image of the size of the window.
+    """
+    width, height = size
+    left, top, right, bottom = window
+    if isinstance(mask, list):
+        mask = run_lengths(mask, height, width)
+    bounds = _lengths_of(mask['counts']).cumsum()
+    starts, ends = bounds[: len(bounds) // 2 * 2].reshape(-1, 2).T
+    # A run may go on in the next columns.
+    columns = (ends - 1) // height - starts // height + 1
+    runs = np.repeat(np.arange(len(starts)), columns)
+    column = (
+        starts[runs] // height
+        + np.arange(len(runs))
+        - np.repeat(columns.cumsum() - columns, columns)
+    )
+    first = (starts[runs] - column * height).clip(top, bottom)
+    last = (ends[runs] - column * height).clip(top, bottom)
+    inside = (last > first) & (column >= left) & (column < right)
+    places = (column[inside] - left) * (bottom - top) - top
+    part = right - left, bottom - top
+    return RunLengths(_encode_runs(places + first[inside], places + last[inside], part))
+
+
+def _encode_runs(starts: np.ndarray, ends: np.ndarray, size: tuple[int, int]) -> dict:
+    """Encode runs of pixels, counted down one column after the other, in ascending order."""
+    is_break = starts[1:] > ends[:-1]
+    starts = starts[np.append(True, is_break)[: len(starts)]]
+    ends = ends[np.append(is_break, True)[: len(ends)]]
     bounds = np.stack([starts, ends], axis=1).ravel()
     counts = np.diff([0, *bounds, size[0] * size[1]]).tolist()
     if counts[-1] == 0:  # pycocotools writes no empty last run either
@@ -289,12 +334,14 @@ def encode_patch(pixels: np.ndarray, left: int, top: int, size: tuple[int, int])
     return dict(size=encoded['size'], counts=encoded['counts'].decode())
 
 
-def _pixels_of(counts: str | bytes) -> int:
-    """The sum of compressed run lengths: numbers of 5 bits to a character, lowest first."""
+def _lengths_of(counts: str | bytes | list) -> np.ndarray:
+    """Run lengths as numbers: compressed ones have 5 bits to a character, lowest first."""
+    if isinstance(counts, list):
+        return np.array(counts, np.int64)
     content = counts.encode() if isinstance(counts, str) else counts
     chunks = np.frombuffer(content, np.uint8).astype(np.int64) - ord('0')
     if not chunks.size:
-        return 0
+        return np.zeros(0, np.int64)
     ends = np.flatnonzero(chunks & 32 == 0)
     if not ends.size or ends[-1] != len(chunks) - 1:
         raise ValueError('its run lengths are truncated')
@@ -304,7 +351,9 @@ def _pixels_of(counts: str | bytes) -> int:
     numbers = np.add.reduceat((chunks & 31) << 5 * places, starts)
     numbers -= np.where(chunks[ends] & 16, 1 << 5 * lengths, 0)
     # From the fourth on, each is the difference from the one two before it.
-    return int(numbers[0] + numbers[1::2].cumsum().sum() + numbers[2::2].cumsum().sum())
+    for first in (1, 2):
+        numbers[first::2] = numbers[first::2].cumsum()
+    return numbers
 
 
 def box_of(mask: Segmentation) -> Box:
@@ -361,10 +410,6 @@ def outlines(mask: Mapping) -> list[list[float]]:
         for points in simple
         if len(points) >= _CORNERS
     ]
-
-
-class RunLengths(dict):
-    """Run lengths made in this module, which need no check."""
 
 
 def from_pixels(pixels: np.ndarray) -> tuple[RunLengths, Box]:

@@ -132,6 +132,8 @@ class LabelledImage:
         objects: Its objects, for detection and object masks.
         label: The class of the whole image.
         mask: The file with a class for each pixel.
+        tile_of: The image that it is a tile of, relative to the folder of the data; empty if it is
+            a whole one.
     """
 
     path: Path
@@ -140,6 +142,7 @@ class LabelledImage:
     objects: tuple[LabelledObject, ...] = ()
     label: str | None = None
     mask: Path | None = None
+    tile_of: str = ''
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,16 +17,19 @@ from ptnt_mm.utils.many_files import on_threads
 from ptnt_mm.utils.text import counted, first_few
 
 Splits = Mapping[str, Sequence[LabelledImage]]
+Roots = Mapping[str, Path]
 
 
-def convert(labels: Labels, splits: Splits, task: str, root: Path, folder: Path) -> tuple[str, ...]:
+def convert(
+    labels: Labels, splits: Splits, task: str, roots: Roots, folder: Path
+) -> tuple[str, ...]:
     """Write the labels of all splits into a folder.
 
     Args:
         labels: The classes; omissions are added to its problems.
         splits: The images of each split.
         task: The task, one of ``labels.TASKS``.
-        root: The folder of the data, which image paths are relative to.
+        roots: The folder that the names of a split's images are relative to.
         folder: Output folder.
 
     Returns:
@@ -34,18 +38,18 @@ def convert(labels: Labels, splits: Splits, task: str, root: Path, folder: Path)
     Raises:
         UserError: if the classes do not fit, or a file cannot be written.
     """
-    return _WRITERS[task](labels, splits, root, folder)
+    return _WRITERS[task](labels, splits, roots, folder)
 
 
-def _boxes(labels: Labels, splits: Splits, root: Path, folder: Path) -> tuple[str, ...]:
+def _boxes(labels: Labels, splits: Splits, roots: Roots, folder: Path) -> tuple[str, ...]:
     for split, images in splits.items():
-        write_file(folder / f'{split}.json', labels.classes, images, root, masks=False)
+        write_file(folder / f'{split}.json', labels.classes, images, roots[split], masks=False)
     return tuple(labels.classes)
 
 
-def _objects(labels: Labels, splits: Splits, root: Path, folder: Path) -> tuple[str, ...]:
+def _objects(labels: Labels, splits: Splits, roots: Roots, folder: Path) -> tuple[str, ...]:
     for split, images in _with_masks(labels, splits).items():
-        write_file(folder / f'{split}.json', labels.classes, images, root, masks=True)
+        write_file(folder / f'{split}.json', labels.classes, images, roots[split], masks=True)
     return tuple(labels.classes)
 
 
@@ -69,7 +73,7 @@ def _with_masks(labels: Labels, splits: Splits) -> Splits:
     }
 
 
-def _pixels(labels: Labels, splits: Splits, root: Path, folder: Path) -> tuple[str, ...]:
+def _pixels(labels: Labels, splits: Splits, roots: Roots, folder: Path) -> tuple[str, ...]:
     """Masks of class indices; objects are drawn over a background."""
     has_masks = any(image.mask for images in splits.values() for image in images)
     classes = tuple(labels.classes) if has_masks else (BACKGROUND, *labels.classes)
@@ -82,7 +86,7 @@ def _pixels(labels: Labels, splits: Splits, root: Path, folder: Path) -> tuple[s
         splits = _with_masks(labels, splits)
     indices = {name: index for index, name in enumerate(classes)}
 
-    def write(image: LabelledImage) -> None:
+    def write(image: LabelledImage, root: Path) -> None:
         name = image.path.relative_to(root).as_posix()
         if image.mask is not None:
             pixels = _class_indices(read_values(image.mask), labels.mask_indices)
@@ -91,7 +95,8 @@ def _pixels(labels: Labels, splits: Splits, root: Path, folder: Path) -> tuple[s
         save_mask(pixels, len(classes), folder / 'masks' / f'{name}.png')
 
     for split, images in splits.items():
-        list(on_threads(write, images, f'Writing {split} masks'))
+        root = roots[split]
+        list(on_threads(partial(write, root=root), images, f'Writing {split} masks'))
         names = (image.path.relative_to(root).as_posix() for image in images)
         write_atomically(folder / f'{split}.txt', '\n'.join(names) + '\n')
     write_names(folder / 'masks', classes)
@@ -121,7 +126,7 @@ def _class_indices(pixels: np.ndarray, index_of: Mapping[int, int]) -> np.ndarra
     return np.where(values[places] == pixels, indices[places], IGNORED).astype(np.uint8)
 
 
-def _images(labels: Labels, splits: Splits, root: Path, folder: Path) -> tuple[str, ...]:
+def _images(labels: Labels, splits: Splits, roots: Roots, folder: Path) -> tuple[str, ...]:
     """Write a list for each split, with a path and the index of its class on each line."""
     numbers = {name: number for number, name in enumerate(labels.classes)}
     if len(numbers) < 2:
@@ -130,7 +135,8 @@ def _images(labels: Labels, splits: Splits, root: Path, folder: Path) -> tuple[s
         )
     for split, images in splits.items():
         lines = (
-            f'{image.path.relative_to(root).as_posix()} {numbers[image.label]}' for image in images
+            f'{image.path.relative_to(roots[split]).as_posix()} {numbers[image.label]}'
+            for image in images
         )
         write_atomically(folder / f'{split}.txt', '\n'.join(lines) + '\n')
     return tuple(labels.classes)

@@ -3,19 +3,20 @@
 import os
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ptnt_mm.config.read import PROJECT_CONFIG, read_config
 from ptnt_mm.config.zoo import copy_bases
-from ptnt_mm.labels.model import TASKS, Labels, ignored_regions
+from ptnt_mm.labels.model import TASKS, LabelledImage, Labels, ignored_regions
 from ptnt_mm.labels.recognise import Recognised, read_labels, recognise, summary, without_labels
 from ptnt_mm.labels.tree import Tree
 from ptnt_mm.options import documented
 from ptnt_mm.project.backbones import choose_backbone
 from ptnt_mm.project.convert import convert
+from ptnt_mm.project.cut import Cut, cut_images
 from ptnt_mm.project.detectors import find_detector, task_of
 from ptnt_mm.project.earlier import read_earlier
 from ptnt_mm.project.facts import (
@@ -26,29 +27,35 @@ from ptnt_mm.project.facts import (
     gather_facts,
     measure_memory,
 )
-from ptnt_mm.project.recipe import Recipe, choose_recipe
+from ptnt_mm.project.recipe import TILED, Recipe, choose_recipe
 from ptnt_mm.project.split import split_off
 from ptnt_mm.project.write import (
     CLASSES,
     HOST_OF,
     LABELS,
+    TILES,
     bases,
     classes_text,
     config_text,
     has_long_classes,
 )
 from ptnt_mm.utils.atomic_files import folder_written_atomically, write_atomically
+from ptnt_mm.utils.decoding import large_images_expected
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.progress import waiting
 from ptnt_mm.utils.text import counted, printable
+from ptnt_mm.utils.tiles import Tiling
 
 PROBLEMS = 'problems.txt'
 
 _LONGEST = 2000  # characters of a line
-_LEAST = {'size': 32, 'epochs': 1}  # the recipe makes no side shorter than 32 pixels
+_NEARLY = 0.9  # of the pixels that a detector needs; sizes are rounded to 32 pixels
+
+_LEAST = {'size': 32, 'tile': 32, 'epochs': 1}  # the recipe makes no side shorter than 32 pixels
 
 
 @documented('new')
+@large_images_expected()
 def create_project(
     data: Path | str,
     folder: Path | str,
@@ -59,6 +66,7 @@ def create_project(
     backbone: str | None = None,
     weights: Path | str | None = None,
     size: int | None = None,
+    tile: int | None = None,
     epochs: int | None = None,
     val_share: float | None = None,
     like: Path | str | None = None,
@@ -87,6 +95,7 @@ def create_project(
         'backbone': backbone,
         'weights': weights,
         'size': size,
+        'tile': tile,
         'epochs': epochs,
         'val_share': val_share,
         'like': like,
@@ -105,19 +114,31 @@ def create_project(
         labels.classes = earlier.ordered(labels.classes)
     value_range = examine_pixels(labels)
     task = _choose_task(recognised, labels, task)
+    if tile is not None and task not in TILED:
+        raise UserError(
+            f'`tile={tile}` is for the tasks {" and ".join(TILED)}, and this is {task}: leave it '
+            'out'
+        )
     head = find_detector(detector, task)
     network = choose_backbone(backbone, weights and str(weights), HOST_OF[task])
     splits = split_off(labels, val_share, earlier)
+    facts = replace(
+        gather_facts(task, tuple(labels.classes), splits, head, network),
+        asked_size=size,
+        asked_tile=tile,
+        asked_epochs=epochs,
+        asked_detector=detector is not None,
+        value_range=value_range,
+    )
     try:
         with folder_written_atomically(folder) as building:
-            classes = convert(labels, splits, task, tree.root, building / LABELS)
-            facts = replace(
-                gather_facts(task, classes, splits, head, network),
-                asked_size=size,
-                asked_epochs=epochs,
-                asked_detector=detector is not None,
-                value_range=value_range,
-            )
+            roots, cut = dict.fromkeys(splits, tree.root), None
+            if (side := choose_recipe(facts)['tile'].value) is not None:
+                roots['train'] = building / TILES
+                cut = _cut(splits['train'], side, tree.root, roots['train'])
+                splits['train'], facts = cut.images, facts.of_tiles(cut.images)
+            classes = convert(labels, splits, task, roots, building / LABELS)
+            facts = replace(facts, classes=classes)
             opening = _opening(data, folder, options, facts, recognised)
             copy_fragments(building, facts)
             write_config(building, facts, tree.root, opening)
@@ -125,7 +146,7 @@ def create_project(
             with waiting('Measuring the memory of a training step'):
                 facts = replace(facts, memory=_memory(building), free=free_memory())
             write_config(building, facts, tree.root, opening)
-            for line in (*_findings(facts, labels), *_choices(choose_recipe(facts), facts)):
+            for line in (*_findings(facts, labels), *_choices(choose_recipe(facts), facts, cut)):
                 on_line(printable(line, _LONGEST))  # names of classes may have any characters
             if labels.problems:
                 write_atomically(building / PROBLEMS, _problems(tree, labels))
@@ -164,8 +185,10 @@ def _check_numbers(options: dict[str, Any]) -> None:
     for name, least in _LEAST.items():
         value = options[name]
         # A boolean is an int in Python.
-        if value is not None and (type(value) is not int or value < least):
-            raise UserError(f'`{name}={value!r}`: expected an integer from {least}')
+        is_integer, is_off = type(value) is int, name == 'tile' and value == 0
+        if value is not None and not (is_integer and (value >= least or is_off)):
+            also = ', or 0 for whole images' if name == 'tile' else ''
+            raise UserError(f'`{name}={value!r}`: expected an integer from {least}{also}')
     share = options['val_share']
     if share is not None and not (isinstance(share, float) and 0 < share < 1):
         raise UserError(f'`val_share={share!r}`: expected a number between 0 and 1, such as 0.2')
@@ -181,6 +204,17 @@ def _choose_task(recognised: Recognised, labels: Labels, asked: str | None) -> s
     if needs_masks and not any(item.segmentation for i in labels.images for item in i.objects):
         raise UserError(without_labels(asked, 'the labels are only boxes'))
     return asked
+
+
+def _cut(images: Sequence[LabelledImage], side: int, root: Path, folder: Path) -> Cut:
+    """Cut images into tiles, if one of them is larger."""
+    width, height = max((image.size for image in images), key=max)
+    if side >= max(width, height):
+        raise UserError(
+            f'`tile={side}`: the largest training image has {width} x {height} pixels, so that '
+            'none is cut: choose a smaller tile, or leave it out'
+        )
+    return cut_images(images, Tiling(side), root, folder)
 
 
 def _memory(folder: Path) -> StepMemory | None:
@@ -207,6 +241,7 @@ def _opening(
 def _counted(facts: Facts) -> tuple[str, str]:
     """Descriptions of the images and their objects."""
     uses = dict(train='to train on', val='to validate', test='to test')
+    facts = facts.whole or facts
     images = ', '.join(f'{count:,} {uses[split]}' for split, count in facts.counts.items())
     objects = f'{counted(facts.objects, "training object")} of ' if facts.objects else ''
     return f'images: {images}', f'{objects}{counted(len(facts.classes), "class")}'
@@ -222,18 +257,41 @@ def _findings(facts: Facts, labels: Labels) -> list[str]:
     return lines + [f'  {line}' for line in summary(labels)]
 
 
-def _choices(recipe: Recipe, facts: Facts) -> list[str]:
+def _choices(recipe: Recipe, facts: Facts, cut: Cut | None) -> Iterator[str]:
     """The main settings of the config, with the numbers that decided them."""
-    model, size, crop = (recipe[name] for name in ('model', 'size', 'crop'))
+    model, tile, size, crop = (recipe[name] for name in ('model', 'tile', 'size', 'crop'))
     pixels = ' x '.join(map(str, size.value)) if isinstance(size.value, tuple) else size.value
     crops = f', crops of {crop.value[0]} x {crop.value[1]}' if crop.value else ''
     epochs, batch, lr = (recipe[name] for name in ('epochs', 'batch_size', 'lr'))
-    return [
-        f'  model: {model.value} with {facts.backbone.name}',
-        f'  size: {pixels} pixels{crops} ({size.because})',
+    yield f'  model: {model.value} with {facts.backbone.name}'
+    if cut is not None:
+        yield f'  tiles: {tile.value} x {tile.value} pixels ({tile.because})'
+        yield f'    {cut}'
+    yield f'  size: {pixels} pixels{crops} ({size.because})'
+    yield from _too_small(recipe, facts)
+    yield (
         f'  training: {counted(epochs.value, "epoch")} ({epochs.because}), '
-        f'{counted(batch.value, "image")} per step, learning rate {lr.value}',
-    ]
+        f'{counted(batch.value, facts.trained_on)} per step, learning rate {lr.value}'
+    )
+
+
+def _too_small(recipe: Recipe, facts: Facts) -> Iterator[str]:
+    """A line about objects that the detector will hardly find."""
+    if facts.small is None or facts.task not in TILED:
+        return
+    pixels, needed = facts.small * max(recipe['size'].value), facts.detector.smallest
+    if pixels < _NEARLY * needed:
+        chosen = choose_recipe(replace(facts.whole or facts, asked_tile=None))['tile'].value
+        if facts.asked_size:
+            remedy = 'a larger size'
+        elif chosen is not None and recipe['tile'].value != chosen:
+            remedy = f'tiles of {chosen} pixels'
+        else:
+            remedy = 'images of a higher resolution'
+        yield (
+            f'  warning: {facts.smaller} below {pixels:.0f} pixels in training, and '
+            f'{facts.detector.name} needs about {needed}: {remedy} would help'
+        )
 
 
 def _start(facts: Facts) -> str:

@@ -86,7 +86,8 @@ def read_earlier(folder: Path) -> EarlierProject:
 def _names(labels: Path, split: str) -> Iterable[str]:
     """The names of the images of a split; none if a project does not have it."""
     if (file := labels / f'{split}.json').is_file():
-        return [image['file_name'] for image in read_coco(file).images.values()]
+        images = read_coco(file).images.values()
+        return [image.get('tile_of') or image['file_name'] for image in images]
     if not (file := labels / f'{split}.txt').is_file():
         return []
     try:

@@ -7,7 +7,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from pathlib import Path
 from statistics import median
@@ -18,6 +18,7 @@ from mmengine.config import Config
 from mmengine.dataset import pseudo_collate
 from mmengine.optim import OPTIMIZERS
 from mmengine.registry import DATASETS, DefaultScope
+from PIL import Image
 from torch import Tensor, nn
 
 from ptnt_mm.config.build import build_model
@@ -26,7 +27,7 @@ from ptnt_mm.labels.formats.format import DAMAGED
 from ptnt_mm.labels.model import LabelledImage, Labels, Outcome, Problem
 from ptnt_mm.project.backbones import MeasuredBackbone
 from ptnt_mm.project.detectors import Detector
-from ptnt_mm.utils.decoding import Range, why_unreadable
+from ptnt_mm.utils.decoding import DECODERS, Range, alone_if_large, why_unreadable
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.many_files import on_threads
 from ptnt_mm.utils.text import first_few
@@ -66,9 +67,10 @@ def examine_pixels(labels: Labels) -> Range | None:
 def _examine(path: Path) -> tuple[PixelValues | None, Problem | None]:
     """The values of an image of more than 8 bits, and a problem."""
     try:
-        content = path.read_bytes()
-        found = oddity(content)
-        values = measure_values(content)
+        with Image.open(path, formats=DECODERS) as opened, alone_if_large(opened.size):
+            content = path.read_bytes()
+            found = oddity(content)
+            values = measure_values(content)
         if found is None:
             return values, None
         what, detail = found
@@ -188,6 +190,8 @@ class Facts:
         asked_detector: Whether the detector was requested.
         value_range: The values that images of more than 8 bits are loaded in; None for the hosts'
             loading.
+        asked_tile: The requested side of tiles in pixels, 0 for whole images, if any.
+        whole: The facts of the whole images, if those to train on are their tiles.
     """
 
     task: str
@@ -206,6 +210,28 @@ class Facts:
     asked_epochs: int | None = None
     asked_detector: bool = False
     value_range: Range | None = None
+    asked_tile: int | None = None
+    whole: 'Facts | None' = None
+
+    @property
+    def trained_on(self) -> str:
+        """The word for the images to train on."""
+        return 'image' if self.whole is None else 'tile'
+
+    def of_tiles(self, tiles: Sequence[LabelledImage]) -> 'Facts':
+        """The same after the images to train on were cut into tiles.
+
+        The objects that borders cut do not change the side of a small one.
+        """
+        size = middle_size(tiles)
+        return replace(
+            self,
+            counts=dict(self.counts, train=len(tiles)),
+            most=max(map(_number_of_objects, tiles)),
+            size=size,
+            small=self.small and self.small * max(self.size) / max(size),
+            whole=self,
+        )
 
 
 def gather_facts(
@@ -217,7 +243,7 @@ def gather_facts(
 ) -> Facts:
     """The facts that the labels show; nothing is requested, and no memory is measured."""
     train = splits['train']
-    numbers = [sum(not item.ignored for item in image.objects) for image in train]
+    numbers = list(map(_number_of_objects, train))
     small, smaller = small_objects(train)
     return Facts(
         task=task,
@@ -231,6 +257,10 @@ def gather_facts(
         detector=detector,
         backbone=backbone,
     )
+
+
+def _number_of_objects(image: LabelledImage) -> int:
+    return sum(not item.ignored for item in image.objects)
 
 
 def small_objects(images: Sequence[LabelledImage]) -> tuple[float | None, str]:

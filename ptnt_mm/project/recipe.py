@@ -24,8 +24,13 @@ class Choice:
 Recipe = Mapping[str, Choice]
 """The choices by setting. A rule sees those of the rules before it."""
 
+TILED = ('detection', 'instance')
+"""The tasks whose images can be cut into tiles."""
+
 _ANCHOR = 32  # pixels, the smallest usual one
 _SIDES = (320, 1333)  # of images in which objects or areas are found
+_TILES = (320, 1280)  # sides of tiles
+_TILE_INPUT = 640  # pixels that a tile is resized to, so that small objects are large enough
 _CROPPED = 512  # pixels of a segmenter's crop, at most
 _CLASSIFIED = (64, 224)  # sides of images that are classified
 _BATCHES = ((500, 2), (5_000, 4), (20_000, 8))  # images in a step, below this many images
@@ -51,13 +56,33 @@ def model(facts: Facts, _: Recipe) -> Choice:
 def width(facts: Facts, _: Recipe) -> Choice:
     """Channels of neck and head."""
     count = facts.counts['train']
-    return Choice(64 if count < 5_000 else 256, counted(count, 'image'))
+    return Choice(64 if count < 5_000 else 256, counted(count, facts.trained_on))
+
+
+def tile(facts: Facts, _: Recipe) -> Choice:
+    """The side of the tiles that training images are cut into, in pixels; None for whole images."""
+    whole = facts.whole or facts
+    if whole.asked_tile is not None:
+        return Choice(whole.asked_tile or None, 'as asked')
+    long, most = max(whole.size), _SIDES[1]
+    if whole.task not in TILED or whole.small is None or long <= most:
+        return Choice(None)
+    needed, pixels = whole.detector.smallest, whole.small * long
+    if whole.small * most >= needed:
+        return Choice(None)
+    side = min(max(_near_32(_TILE_INPUT * pixels / needed), _TILES[0]), _TILES[1])
+    return Choice(
+        side,
+        f'images are {whole.size[0]} x {whole.size[1]}; {whole.smaller} below {pixels:.0f} pixels, '
+        f'at {most} {whole.small * most:.0f}; {whole.detector.name} needs {needed}',
+    )
 
 
 def size(facts: Facts, _: Recipe) -> Choice:
     """Width and height of the images, or the side of those that are classified, in pixels."""
     long, short = max(facts.size), min(facts.size)
-    because = 'as asked' if facts.asked_size else f'images are {facts.size[0]} x {facts.size[1]}'
+    because = f'{facts.trained_on}s are {facts.size[0]} x {facts.size[1]}'
+    because = 'as asked' if facts.asked_size else because
     if facts.task == 'classification':
         side = facts.asked_size or min(max(_near_32(short), _CLASSIFIED[0]), _CLASSIFIED[1])
         return Choice(side, because)
@@ -105,7 +130,9 @@ def max_per_img(facts: Facts, _: Recipe) -> Choice:
     """The limit of detections in an image; None for the usual one."""
     if facts.most <= _USUAL_LIMIT * 0.8:
         return Choice(None)
-    return Choice(ceil(facts.most * 1.5 / 100) * 100, f'there are up to {facts.most} in an image')
+    return Choice(
+        ceil(facts.most * 1.5 / 100) * 100, f'there are up to {facts.most} per {facts.trained_on}'
+    )
 
 
 def augmentation(facts: Facts, recipe: Recipe) -> Choice:
@@ -116,7 +143,7 @@ def augmentation(facts: Facts, recipe: Recipe) -> Choice:
         return Choice(kind, counted(count, 'image'))
     times = recipe['epochs'].value
     kind = 'strong' if times >= 100 else 'medium' if times >= 30 else 'light'
-    return Choice(kind, f'each image is seen {counted(times, "time")}')
+    return Choice(kind, f'each {facts.trained_on} is seen {counted(times, "time")}')
 
 
 def effective_batch(facts: Facts, _: Recipe) -> Choice:
@@ -127,7 +154,7 @@ def effective_batch(facts: Facts, _: Recipe) -> Choice:
         batch *= 16
     # At least two steps per epoch.
     batch = min(batch, 2 ** max(count.bit_length() - 2, 1))
-    return Choice(batch, counted(count, 'image'))
+    return Choice(batch, counted(count, facts.trained_on))
 
 
 def batch_size(facts: Facts, recipe: Recipe) -> Choice:
@@ -169,7 +196,7 @@ def epochs(facts: Facts, _: Recipe) -> Choice:
         seen //= 2
     count = facts.counts['train']
     epochs = min(max(round(seen / count), passes), 300)
-    return Choice(epochs, f'{epochs * count:,} images seen')
+    return Choice(epochs, f'{epochs * count:,} {facts.trained_on}s seen')
 
 
 def warm_up(facts: Facts, recipe: Recipe) -> Choice:
@@ -199,6 +226,7 @@ def _near_32(pixels: float) -> int:
 RECIPE_RULES: dict[str, Callable[[Facts, Recipe], Choice]] = {
     'model': model,
     'width': width,
+    'tile': tile,
     'size': size,
     'crop': crop,
     'anchors': anchors,

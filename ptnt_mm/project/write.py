@@ -7,10 +7,14 @@ from ptnt_mm.engine.work_dir import PROJECT_WORK_DIR
 from ptnt_mm.project.code import comment, comment_line, literal
 from ptnt_mm.project.facts import Facts
 from ptnt_mm.project.model_settings import model_lines
-from ptnt_mm.project.recipe import Recipe
+from ptnt_mm.project.recipe import TILED, Recipe
+from ptnt_mm.utils.tiles import OVERLAP
 
 LABELS = 'labels'
 """The folder of the labels in a project."""
+
+TILES = f'{LABELS}/tiles'
+"""The folder of the tiles that a project trains on, if images were cut."""
 
 CLASSES = f'{LABELS}/classes.py'
 """The class names that are too long for the config, which inherits this file."""
@@ -19,7 +23,7 @@ HOST_OF = dict(detection='mmdet', instance='mmdet', semantic='mmseg', classifica
 """The host library for each task."""
 
 _MOST_CHARACTERS = 300  # of class names in the config
-_FIGURES = ('size', 'crop', 'batch_size', 'epochs', 'lr', 'norm')
+_FIGURES = ('tile', 'size', 'crop', 'batch_size', 'epochs', 'lr', 'norm')
 _LOADED = dict(detection=2, instance=2, semantic=2, classification=1)
 """The loading steps of a training pipeline; augmentation follows."""
 
@@ -67,7 +71,7 @@ def config_text(facts: Facts, recipe: Recipe, data: Path, opening: list[str]) ->
     lines += _figures(recipe)
     lines += model_lines(facts, recipe)
     lines += _pipelines(facts, recipe)
-    lines += _data(facts)
+    lines += _data(facts, recipe)
     lines += _schedule(facts, recipe)
     return '\n'.join(lines) + '\n'
 
@@ -124,9 +128,10 @@ def _steps(facts: Facts, augmentation: str) -> Iterator[str]:
     yield f"dict(type='RandomFlip', prob=0.5){colours}"
 
 
-def _data(facts: Facts) -> Iterator[str]:
+def _data(facts: Facts, recipe: Recipe) -> Iterator[str]:
     """The loaders and evaluators of the splits."""
-    is_coco = facts.task in ('detection', 'instance')
+    is_coco = facts.task in TILED
+    is_tiled = recipe['tile'].value is not None
     suffix = 'json' if is_coco else 'txt'
     prefixes = dict(semantic='dict(img_path=images)', classification='images')
     prefix = prefixes.get(facts.task, 'dict(img=images)')
@@ -134,8 +139,9 @@ def _data(facts: Facts) -> Iterator[str]:
     batch = 'batch_size=batch_size, '
     for split in ('train', 'val', 'test'):
         if split in facts.counts:
-            file = f'ann_file={f"{split}.{suffix}"!r}'
-            yield f'{split}_dataloader = dict({batch}dataset=dict({file}, **data))'
+            also = ", data_prefix=dict(img='tiles')" if is_tiled and batch else ''
+            data_set = f'dict(data, ann_file={f"{split}.{suffix}"!r}{also})'
+            yield f'{split}_dataloader = dict({batch}dataset={data_set})'
             if is_coco and split != 'train':
                 yield f"{split}_evaluator = dict(ann_file=f'{{labels}}/{split}.{suffix}')"
         batch = ''
@@ -143,6 +149,9 @@ def _data(facts: Facts) -> Iterator[str]:
         # The fragment's evaluator of masks and classes is the same for both.
         also = (', test_evaluator', ', val_evaluator') if is_coco else ('', '')
         yield f'test_dataloader{also[0]} = val_dataloader{also[1]}  # there are no test images'
+    if is_tiled:
+        for split, loop in (('val', 'TiledValLoop'), ('test', 'TiledTestLoop')):
+            yield f'{split}_cfg = dict(type={loop!r}, tile=tile, overlap={OVERLAP})'
 
 
 def _schedule(facts: Facts, recipe: Recipe) -> Iterator[str]:

@@ -149,7 +149,10 @@ def _metainfo(view: ConfigView) -> Mapping[str, Any]:
 def _facts(data: Data, network: Network) -> Iterator[tuple[str, str]]:
     """Names and values for the top of the page."""
     for split, images in data.splits.items():
-        yield f'images in {split}', f'{len(images):,}'
+        what = 'tiles' if data.tile is not None and split == 'train' else 'images'
+        yield f'{what} in {split}', f'{len(images):,}'
+    if data.tile is not None:
+        yield 'side of a tile', f'{data.tile:,} px'
     if data.classes:
         yield 'classes', f'{len(data.classes):,}'
     train = data.splits.get('train', ())

@@ -9,6 +9,7 @@ from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.work_dir import PROJECT_WORK_DIR, find_work_dir
 from ptnt_mm.options import documented
 from ptnt_mm.utils.atomic_files import check_new
+from ptnt_mm.utils.decoding import large_images_expected
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import near
 
@@ -18,6 +19,7 @@ _PACKAGES = 'jinja2 opencv-python-headless'
 
 
 @documented('report')
+@large_images_expected()
 def report_data(config: Config, out: Path | str | None = None, overwrite: bool = False) -> Path:
     """Write a page about the data of a config, as ``ptnt report --data`` does.
 

@@ -65,6 +65,7 @@ class Data:
         kind: What has labels: 'object', 'image' or 'mask'.
         splits: The images of each split; two splits of the same images are listed once.
         copies: Images in two splits that show the same.
+        tile: The side in pixels of the tiles that a project trains on; None for whole images.
         trained: For each size of images, the (width, height) in pixels that the pipeline resizes
             them to; empty if this is unknown.
         sets: The data sets, whose ``sample_entries`` are those of a few images.
@@ -75,6 +76,7 @@ class Data:
     kind: str = 'object'
     splits: dict[str, list[DataImage]] = field(default_factory=dict)
     copies: list[Copy] = field(default_factory=list)
+    tile: int | None = None
     trained: dict[tuple[int, int], tuple[float, float]] = field(default_factory=dict)
     sets: list[LoadedDataset] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -94,7 +96,8 @@ def read_data(view: ConfigView, samples: int) -> Data:
         view: A config whose host is imported.
         samples: The number of images of each data set that become ``sample_entries``.
     """
-    data = Data()
+    tile = view.config.get('tile')  # as ptnt new writes it
+    data = Data(tile=tile if isinstance(tile, int) else None)
     splits = tuple(split for split in SPLITS if view.split(split).loader)
     data.sets, findings = find_data_sets(LoadedDataset, view, splits)
     data.notes += [f'{finding.where}: {finding.what}' for finding in findings]
@@ -112,6 +115,8 @@ def read_data(view: ConfigView, samples: int) -> Data:
         data.splits.setdefault(split, []).extend(images)
     _open_images(data)
     sizes = {image.size for images in data.splits.values() for image in images if image.size}
+    if data.tile is not None:  # larger images are evaluated in tiles
+        sizes = {size for size in sizes if max(size) <= data.tile}
     try:
         data.trained = {size: resized(size, data.pipeline, data.kind) for size in sizes}
     except Exception as error:  # the settings of a transform may be anything

@@ -1,5 +1,9 @@
 """Decode image files with Pillow, which refuses truncated files; OpenCV does not."""
 
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +34,29 @@ Range = tuple[float, float]
 NOT_AN_IMAGE = 'not an image'
 """The reason for a file whose format is unknown."""
 
+_LARGE = 2**25  # pixels
+_one_large = threading.RLock()
+
 _BITS_PER_SAMPLE, _PLANES = 258, 284  # TIFF's tags
+
+
+@contextmanager
+def large_images_expected() -> Iterator[None]:
+    """Do not show Pillow's warning about images of more than 89 million pixels.
+
+    It still refuses those of more than 179 million.
+    """
+    with warnings.catch_warnings(action='ignore', category=Image.DecompressionBombWarning):
+        yield
+
+
+def alone_if_large(size: tuple[int, int] | None) -> AbstractContextManager:
+    """A context in which only one thread at a time decodes an image of more than 2**25 pixels.
+
+    Args:
+        size: Its sides in pixels; None if they are not known.
+    """
+    return _one_large if size is not None and size[0] * size[1] > _LARGE else nullcontext()
 
 
 def read_rgb(file: Path | str, value_range: Range | None = None) -> np.ndarray:

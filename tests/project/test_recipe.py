@@ -85,6 +85,43 @@ def test_size_follows_objects_and_images(changes: dict, size):
     assert chosen(**changes)['size'] == size
 
 
+@pytest.mark.parametrize(
+    ('changes', 'tile', 'size'),
+    [
+        (dict(size=(4000, 3000), small=0.005), 608, 640),  # of 20 pixels; 7 at 1333
+        (dict(size=(4000, 3000), small=0.016), None, 1312),  # of 21 at 1312
+        (dict(size=(1300, 900), small=0.005), None, 1333),  # nothing is lost by shrinking
+        (dict(size=(4000, 3000), small=0.001), 320, 640),  # twice the tile, not more
+        (dict(size=(12_000, 9_000), small=0.015), 1280, 320),
+        (dict(size=(12_000, 9_000), small=0.005, task='instance'), 1280, 320),
+        (dict(size=(4000, 3000), small=0.002, task='instance'), 640, 640),
+        (dict(size=(4000, 3000), small=0.005, asked_tile=0), None, 1333),
+        (dict(size=(4000, 3000), small=0.1, asked_tile=1000), 1000, 320),
+        (dict(size=(4000, 3000), small=0.005, asked_tile=1000, asked_size=800), 1000, 800),
+        (dict(size=(4000, 3000), small=None), None, 1024),
+        (dict(size=(4000, 3000), small=0.001, task='semantic'), None, 1333),
+    ],
+)
+def test_large_images_of_small_objects_are_cut(changes: dict, tile: int | None, size: int):
+    facts = facts_with(**changes)
+    assert choose_recipe(facts)['tile'].value == tile
+    if tile is not None:
+        facts = facts.of_tiles([LabelledImage(Path('a.png'), (tile, tile))] * 700)
+    recipe = choose_recipe(facts)
+    assert recipe['tile'].value == tile  # it is chosen from the whole images
+    assert max(recipe['size'].value) == size
+    assert recipe['epochs'].value == (17 if tile else 60)  # those of 700 tiles
+
+
+def test_a_recipe_for_tiles_follows_from_tiles():
+    facts = facts_with(size=(4000, 3000), small=0.005, most=3000)
+    objects = tuple(LabelledObject('ball', (0, 0, 20, 20), ignored=i < 5) for i in range(95))
+    tiles = [LabelledImage(Path('a.png'), (608, 608), objects=objects)] * 6000
+    recipe = choose_recipe(facts.of_tiles(tiles))
+    assert (recipe['width'].value, recipe['max_per_img'].value) == (256, 200)
+    assert 'tile' in recipe['size'].because and 'tile' in recipe['epochs'].because
+
+
 def test_small_objects_of_a_rare_class_count():
     def image(*objects: tuple[str, int]) -> LabelledImage:
         boxes = [LabelledObject(label, (0, 0, side, side)) for label, side in objects]
@@ -168,7 +205,7 @@ def test_other_rules():
 @pytest.mark.parametrize('task', ['detection', 'instance', 'semantic', 'classification'])
 @pytest.mark.parametrize('backbone', [PYRAMID, RESNET, PLAIN], ids=lambda one: one.name)
 def test_a_config_has_at_most_40_lines(task: str, backbone: MeasuredBackbone):
-    facts = facts_with(task, backbone=backbone, small=0.01, most=300)
+    facts = facts_with(task, backbone=backbone, small=0.01, most=300, size=(4000, 3000))
     memory = dict(memory=StepMemory(GIB, GIB), free=('the GPU', 4 * GIB))
     text = config_text(
         replace(facts, **memory), choose_recipe(replace(facts, **memory)), Path('/data'), ['a', 'b']

@@ -232,7 +232,8 @@ def write_file(
     for image_id, image in enumerate(images, start=1):
         name = image.path.relative_to(root).as_posix()
         width, height = image.size
-        entries.append(dict(id=image_id, file_name=name, width=width, height=height))
+        entry = dict(id=image_id, file_name=name, width=width, height=height)
+        entries.append(entry | (dict(tile_of=image.tile_of) if image.tile_of else {}))
         for item in image.objects:
             annotation = dict(
                 id=len(annotations) + 1,
