@@ -30,6 +30,7 @@ from mmengine.registry import DATASETS, DefaultScope
 from peers import run_command
 from ptnt_mm.cli.start import Parser
 from ptnt_mm.config.read import read_config
+from ptnt_mm.config.view import SPLITS
 from ptnt_mm.labels.coco import read_json
 from ptnt_mm.options import not_negative, positive
 from ptnt_mm.report.coco_scores import read_annotations, score_results
@@ -140,10 +141,9 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def print_scores(args: Namespace) -> None:
     """Train what is missing; print a row for each run, and the means of each arm."""
-    splits = {
-        name: read_json(args.project / 'labels' / f'{name}.json')
-        for name in ('train', 'val', 'test')
-    }
+    train, *others = (args.project / 'labels' / f'{name}.json' for name in SPLITS)
+    train = read_json(train)
+    measured = join([read_json(file) for file in others if file.exists()])
     rows, arms = [], defaultdict(list)
     for seed in args.seeds:
         for threshold in (None, *args.thresholds):
@@ -151,9 +151,8 @@ def print_scores(args: Namespace) -> None:
             folder = (args.runs / f'{arm.replace(" ", "_")}_{seed}').resolve()
             finished = folder / 'figures.json'
             if not finished.exists():
-                labels = make_rare(splits['train'], args.rare, args.images, seed)
+                labels = make_rare(train, args.rare, args.images, seed)
                 write_atomically(folder / 'train.json', json.dumps(labels))
-                measured = join([splits['val'], splits['test']])
                 write_atomically(folder / 'measured.json', json.dumps(measured))
                 config = arm_config(read_config(args.project), folder, threshold)
                 figures = run_arm(config, folder, seed, args.rare)
