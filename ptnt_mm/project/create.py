@@ -228,11 +228,13 @@ def _choices(recipe: Recipe, facts: Facts) -> list[str]:
     pixels = ' x '.join(map(str, size.value)) if isinstance(size.value, tuple) else size.value
     crops = f', crops of {crop.value[0]} x {crop.value[1]}' if crop.value else ''
     epochs, batch, lr = (recipe[name] for name in ('epochs', 'batch_size', 'lr'))
+    balance = recipe['balance']
+    repeated = f'; images of rare classes are repeated ({balance.because})' if balance.value else ''
     return [
         f'  model: {model.value} with {facts.backbone.name}',
         f'  size: {pixels} pixels{crops} ({size.because})',
         f'  training: {counted(epochs.value, "epoch")} ({epochs.because}), '
-        f'{counted(batch.value, "image")} per step, learning rate {lr.value}',
+        f'{counted(batch.value, "image")} per step, learning rate {lr.value}{repeated}',
     ]
 
 

@@ -181,6 +181,7 @@ class Facts:
         smaller: Which objects are below that side, as the subject of a sentence.
         detector: The detector, segmenter or classifier.
         backbone: The backbone, and whether it starts from weights.
+        labels: The classes of the objects in each training image.
         memory: Memory of a training step, measured with this recipe; None if unknown.
         free: The device that trains, and its free memory in bytes, if that is known.
         asked_size: The requested longer side of images in pixels, if any.
@@ -200,6 +201,7 @@ class Facts:
     smaller: str
     detector: Detector
     backbone: MeasuredBackbone
+    labels: tuple[frozenset[str], ...] = ()
     memory: StepMemory | None = None
     free: tuple[str, int | None] = ('the machine', None)
     asked_size: int | None = None
@@ -230,6 +232,7 @@ def gather_facts(
         smaller=smaller,
         detector=detector,
         backbone=backbone,
+        labels=tuple(frozenset(item.label for item in image.objects) for image in train),
     )
 
 

@@ -19,7 +19,7 @@ HOST_OF = dict(detection='mmdet', instance='mmdet', semantic='mmseg', classifica
 """The host library for each task."""
 
 _MOST_CHARACTERS = 300  # of class names in the config
-_FIGURES = ('size', 'crop', 'batch_size', 'epochs', 'lr', 'norm')
+_FIGURES = ('size', 'crop', 'batch_size', 'balance', 'epochs', 'lr', 'norm')
 _LOADED = dict(detection=2, instance=2, semantic=2, classification=1)
 """The loading steps of a training pipeline; augmentation follows."""
 
@@ -67,7 +67,7 @@ def config_text(facts: Facts, recipe: Recipe, data: Path, opening: list[str]) ->
     lines += _figures(recipe)
     lines += model_lines(facts, recipe)
     lines += _pipelines(facts, recipe)
-    lines += _data(facts)
+    lines += _data(facts, recipe)
     lines += _schedule(facts, recipe)
     return '\n'.join(lines) + '\n'
 
@@ -124,7 +124,7 @@ def _steps(facts: Facts, augmentation: str) -> Iterator[str]:
     yield f"dict(type='RandomFlip', prob=0.5){colours}"
 
 
-def _data(facts: Facts) -> Iterator[str]:
+def _data(facts: Facts, recipe: Recipe) -> Iterator[str]:
     """The loaders and evaluators of the splits."""
     is_coco = facts.task in ('detection', 'instance')
     suffix = 'json' if is_coco else 'txt'
@@ -135,7 +135,13 @@ def _data(facts: Facts) -> Iterator[str]:
     for split in ('train', 'val', 'test'):
         if split in facts.counts:
             file = f'ann_file={f"{split}.{suffix}"!r}'
-            yield f'{split}_dataloader = dict({batch}dataset=dict({file}, **data))'
+            dataset = f'dict({file}, **data)'
+            if split == 'train' and recipe['balance'].value is not None:
+                yield f'once = dict(_base_.train_dataloader.dataset, {file}, **data)'
+                repeated = "type='ClassBalancedDataset', oversample_thr=balance, dataset=once"
+                yield f'balanced = dict(_delete_=True, {repeated})'
+                dataset = 'balanced'
+            yield f'{split}_dataloader = dict({batch}dataset={dataset})'
             if is_coco and split != 'train':
                 yield f"{split}_evaluator = dict(ann_file=f'{{labels}}/{split}.{suffix}')"
         batch = ''

@@ -1,8 +1,8 @@
 """AP of rare classes with and without repeated images, for docs/results.md.
 
     ptnt new photos/cards cards --size 256 --epochs 15
-    python tools/dev/measure_rare.py cards RUNS --rare nine queen --images 4 \
-        --thresholds 0.25 --seeds 0 1 2
+    python tools/dev/measure_rare.py cards RUNS --rare nine queen --images 6 \
+        --thresholds 0.25 --seeds 0 1
 
 Training images of the rare classes are removed until each class is in IMAGES of them; the seed
 decides which. Each project is then trained plainly, and with MMEngine's ClassBalancedDataset for
