@@ -269,9 +269,11 @@ def _choices(recipe: Recipe, facts: Facts, cut: Cut | None) -> Iterator[str]:
         yield f'    {cut}'
     yield f'  size: {pixels} pixels{crops} ({size.because})'
     yield from _too_small(recipe, facts)
+    balance = recipe['balance']
+    repeated = f'; images of rare classes are repeated ({balance.because})' if balance.value else ''
     yield (
         f'  training: {counted(epochs.value, "epoch")} ({epochs.because}), '
-        f'{counted(batch.value, facts.trained_on)} per step, learning rate {lr.value}'
+        f'{counted(batch.value, facts.trained_on)} per step, learning rate {lr.value}{repeated}'
     )
 
 

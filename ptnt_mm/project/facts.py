@@ -183,6 +183,7 @@ class Facts:
         smaller: Which objects are below that side, as the subject of a sentence.
         detector: The detector, segmenter or classifier.
         backbone: The backbone, and whether it starts from weights.
+        labels: The classes of the objects in each training image.
         memory: Memory of a training step, measured with this recipe; None if unknown.
         free: The device that trains, and its free memory in bytes, if that is known.
         asked_size: The requested longer side of images in pixels, if any.
@@ -204,6 +205,7 @@ class Facts:
     smaller: str
     detector: Detector
     backbone: MeasuredBackbone
+    labels: tuple[frozenset[str], ...] = ()
     memory: StepMemory | None = None
     free: tuple[str, int | None] = ('the machine', None)
     asked_size: int | None = None
@@ -229,6 +231,7 @@ class Facts:
             counts=dict(self.counts, train=len(tiles)),
             most=max(map(_number_of_objects, tiles)),
             size=size,
+            labels=_labels_of(tiles),
             small=self.small and self.small * max(self.size) / max(size),
             whole=self,
         )
@@ -256,7 +259,12 @@ def gather_facts(
         smaller=smaller,
         detector=detector,
         backbone=backbone,
+        labels=_labels_of(train),
     )
+
+
+def _labels_of(images: Sequence[LabelledImage]) -> tuple[frozenset[str], ...]:
+    return tuple(frozenset(item.label for item in image.objects) for image in images)
 
 
 def _number_of_objects(image: LabelledImage) -> int:

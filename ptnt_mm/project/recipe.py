@@ -4,9 +4,11 @@ docs/data.md lists the rules with their reasons, and the comments of a config co
 numbers.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, sqrt
+from operator import itemgetter
 from typing import Any
 
 from ptnt_mm.project.facts import Facts
@@ -37,6 +39,7 @@ _BATCHES = ((500, 2), (5_000, 4), (20_000, 8))  # images in a step, below this m
 _SHARE = 0.8  # of the free memory
 _ENOUGH_FOR_BATCHNORM = 8  # images in a step
 _WARM_UP = 50  # iterations
+_RARE, _REPEATED, _LONGER = 0.05, 0.25, 1.25  # see balance
 _USUAL_LIMIT = 100  # default limit of detections in an image
 
 
@@ -187,21 +190,48 @@ def accumulation(_: Facts, recipe: Recipe) -> Choice:
     return Choice(steps, f'steps to make a batch of {effective}' if steps > 1 else '')
 
 
-def epochs(facts: Facts, _: Recipe) -> Choice:
+def balance(facts: Facts, _: Recipe) -> Choice:
+    """The threshold of ``ClassBalancedDataset``; None if no image is repeated.
+
+    Classes in less than a twentieth of the images are repeated, unless that makes an epoch more
+    than a quarter longer: with many rare classes, most images have one.
+    """
+    if facts.task not in ('detection', 'instance'):
+        return Choice(None)
+    count = len(facts.labels)
+    images_of = Counter(label for labels in facts.labels for label in labels)
+    label, images = min(images_of.items(), key=itemgetter(1), default=('', count))
+    if images >= _RARE * count or _images_of_epoch(facts, _REPEATED) > _LONGER * count:
+        return Choice(None)
+    return Choice(_REPEATED, f'{label!r} is in {images} of {counted(count, facts.trained_on)}')
+
+
+def _images_of_epoch(facts: Facts, threshold: float | None) -> int:
+    """Images in a pass through the training images, repeated as by ``ClassBalancedDataset``."""
+    count = facts.counts['train']
+    if threshold is None:
+        return count
+    images_of = Counter(label for labels in facts.labels for label in labels)
+    times = {label: max(sqrt(threshold * count / n), 1) for label, n in images_of.items()}
+    return sum(ceil(max(map(times.get, labels), default=1)) for labels in facts.labels)
+
+
+def epochs(facts: Facts, recipe: Recipe) -> Choice:
     """Passes through the training images."""
     if facts.asked_epochs:
         return Choice(facts.asked_epochs, 'as asked')
     seen, passes = (30_000, 30) if facts.task == 'classification' else (12_000, 12)
     if facts.backbone.weights:
         seen //= 2
-    count = facts.counts['train']
+    count = _images_of_epoch(facts, recipe['balance'].value)
     epochs = min(max(round(seen / count), passes), 300)
     return Choice(epochs, f'{epochs * count:,} {facts.trained_on}s seen')
 
 
 def warm_up(facts: Facts, recipe: Recipe) -> Choice:
     """Iterations; None for the usual number, 0 for no warm-up."""
-    steps = recipe['epochs'].value * ceil(facts.counts['train'] / recipe['batch_size'].value)
+    count = _images_of_epoch(facts, recipe['balance'].value)
+    steps = recipe['epochs'].value * ceil(count / recipe['batch_size'].value)
     if steps >= 10 * _WARM_UP:
         return Choice(None)
     if steps < 2:
@@ -235,6 +265,7 @@ RECIPE_RULES: dict[str, Callable[[Facts, Recipe], Choice]] = {
     'batch_size': batch_size,
     'norm': norm,
     'accumulation': accumulation,
+    'balance': balance,
     'epochs': epochs,
     'augmentation': augmentation,
     'warm-up': warm_up,

@@ -23,7 +23,7 @@ HOST_OF = dict(detection='mmdet', instance='mmdet', semantic='mmseg', classifica
 """The host library for each task."""
 
 _MOST_CHARACTERS = 300  # of class names in the config
-_FIGURES = ('tile', 'size', 'crop', 'batch_size', 'epochs', 'lr', 'norm')
+_FIGURES = ('tile', 'size', 'crop', 'batch_size', 'balance', 'epochs', 'lr', 'norm')
 _LOADED = dict(detection=2, instance=2, semantic=2, classification=1)
 """The loading steps of a training pipeline; augmentation follows."""
 
@@ -141,6 +141,11 @@ def _data(facts: Facts, recipe: Recipe) -> Iterator[str]:
         if split in facts.counts:
             also = ", data_prefix=dict(img='tiles')" if is_tiled and batch else ''
             data_set = f'dict(data, ann_file={f"{split}.{suffix}"!r}{also})'
+            if split == 'train' and recipe['balance'].value is not None:
+                yield f'once = dict(_base_.train_dataloader.dataset, **{data_set})'
+                repeated = "type='ClassBalancedDataset', oversample_thr=balance, dataset=once"
+                yield f'balanced = dict(_delete_=True, {repeated})'
+                data_set = 'balanced'
             yield f'{split}_dataloader = dict({batch}dataset={data_set})'
             if is_coco and split != 'train':
                 yield f"{split}_evaluator = dict(ann_file=f'{{labels}}/{split}.{suffix}')"

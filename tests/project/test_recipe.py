@@ -189,6 +189,34 @@ def test_warm_up_ends():
     assert found == [None, 30, 2, 0]
 
 
+def labels_with(rare: int, images: int = 200) -> tuple[frozenset[str], ...]:
+    """Balls in all images, cups in a few."""
+    return tuple(frozenset({'ball', 'cup'} if i < rare else {'ball'}) for i in range(images))
+
+
+@pytest.mark.parametrize('task', ['detection', 'instance'])
+@pytest.mark.parametrize(('rare', 'threshold'), [(0, None), (1, 0.25), (9, 0.25), (10, None)])
+def test_images_of_a_rare_class_are_repeated(task: str, rare: int, threshold: float | None):
+    assert chosen(task=task, labels=labels_with(rare))['balance'] == threshold
+
+
+def test_repeated_images_make_longer_epochs():
+    # Each of the four images is seen four times: the root of 0.25 / (4 / 200), rounded up.
+    facts = facts_with(labels=labels_with(4))
+    recipe = choose_recipe(facts)
+    assert recipe['balance'].because == "'cup' is in 4 of 200 images"
+    assert recipe['epochs'].value == round(chosen()['epochs'] * 200 / 212)
+    text = config_text(facts, recipe, Path('/data'), [])
+    assert "type='ClassBalancedDataset', oversample_thr=balance" in text
+    assert len(text.splitlines()) <= 40
+
+
+def test_many_rare_classes_are_not_repeated():
+    labels = tuple(frozenset({'ball', str(i // 4)}) for i in range(200))
+    assert chosen(labels=labels)['balance'] is None
+    assert chosen(task='semantic', small=None, labels=labels_with(4))['balance'] is None
+
+
 def test_other_rules():
     assert (chosen()['model'], chosen(task='instance')['model']) == ('gfl', 'mask_rcnn')
     assert (chosen()['width'], chosen(counts=dict(train=9000))['width']) == (64, 256)
