@@ -69,6 +69,29 @@ def test_dynamic_sizes(build_shallow):
     assert counter.frame_count <= 2, 'three sizes are not three compilations'
 
 
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize('with_cp', [False, True])
+def test_training_is_one_graph(build_shallow, with_cp: bool):
+    """Dropped branches, dropout and recomputed blocks: the same numbers, at two sizes.
+
+    torch 2.6 compiles the second size again.
+    """
+    options = dict(drop_path_rate=0.3, drop_rate=0.1, attn_drop_rate=0.1, with_cp=with_cp)
+    model = build_shallow(out_indices=(0,), **options).double().train()
+    counter = CompileCounterWithBackend('aot_eager')
+    compiled = torch.compile(model, backend=counter, fullgraph=True, dynamic=True)
+    graphs = []
+    for hw in [(192, 256), (256, 192)]:
+        image = golden.image(2, *hw).double()
+        torch.manual_seed(1)
+        found = results(compiled, model, image)
+        torch.manual_seed(1)
+        torch.testing.assert_close(found, results(model, model, image))
+        graphs.append(counter.frame_count)
+    if TorchVersion(torch.__version__) >= '2.11':
+        assert graphs[0] == graphs[1], 'the second size was compiled again'
+
+
 def test_the_folded_bias_is_one_graph():
     """The form for a GPU, lower precisions and dropout of attention."""
     torch._dynamo.reset()
@@ -172,9 +195,12 @@ def test_traces_of_plain_backbones_pass_it(build, with_cp):
 @pytest.mark.timeout(300)
 @pytest.mark.skipif(shutil.which('g++') is None, reason='torch.compile needs a C++ compiler')
 def test_generated_code(build_shallow):
-    """Inductor's own kernels, forward and backward, in single precision."""
+    """Inductor's own kernels, forward and backward, in single precision.
+
+    On a GPU, this mode also replays them as a CUDA graph.
+    """
     model = Pyramid(build_shallow(drop_path_rate=0.0, out_indices=(0,)))
-    compiled = torch.compile(model, fullgraph=True, dynamic=False)
+    compiled = torch.compile(model, mode='reduce-overhead', fullgraph=True, dynamic=False)
     image = golden.image(1, 61, 93)
     for found, expected in zip(
         results(compiled, model, image), results(model, model, image), strict=True
