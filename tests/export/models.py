@@ -5,7 +5,8 @@ from pathlib import Path
 import mmdet
 import torch
 from mmengine.config import Config
-from torch import nn
+from mmengine.registry import MODELS
+from torch import Tensor, nn
 
 import ptnt_mm
 from configs import models
@@ -21,6 +22,28 @@ _LAST = (
 weights, all of them are nearly equal."""
 
 
+@MODELS.register_module()
+class FourConvolutions(nn.Module):
+    """Maps at strides 4, 8, 16 and 32 with few layers, each of which lengthens an export.
+
+    Args:
+        width: Channels of each map.
+    """
+
+    def __init__(self, width: int):
+        super().__init__()
+        steps = ((3, 4), (width, 2), (width, 2), (width, 2))
+        self.convs = nn.ModuleList(
+            nn.Conv2d(channels, width, 3, stride, padding=1) for channels, stride in steps
+        )
+
+    def forward(self, image: Tensor) -> list[Tensor]:
+        maps = [image]
+        for conv in self.convs:
+            maps.append(conv(maps[-1]).relu())
+        return maps[1:]
+
+
 def narrow_config(name: str, arch: dict) -> Config:
     config = models.narrow(ptnt_mm.get_config(name), arch)
     config.model.backbone.drop_path_rate = 0.0
@@ -33,22 +56,22 @@ def narrow_config(name: str, arch: dict) -> Config:
     return config
 
 
-def host_config(name: str, levels: int = 5) -> Config:
-    """A config of mmdet, of three classes, a narrow ResNet-18, and the finest levels.
+def host_config(name: str, first: int = 0, levels: int = 5) -> Config:
+    """A config of mmdet, of three classes, the smallest backbone, and some of its five levels.
 
     A graph contains the head once for each level.
     """
     config = config_from_file(Path(mmdet.__file__).parent / '.mim' / 'configs' / f'{name}.py')
     model = config.model
-    model.backbone = dict(type='ResNet', depth=18, base_channels=8)
+    model.backbone = dict(type='FourConvolutions', width=16)
     head = model.get('bbox_head') or model.mask_head
     owner = head if 'strides' in head else head.anchor_generator
-    owner.strides = owner.strides[:levels]
+    owner.strides = owner.strides[first : first + levels]
     model.neck = dict(
         type='FPN',
-        in_channels=[8, 16, 32, 64],
+        in_channels=[16] * 4,
         out_channels=16,
-        start_level=1,
+        start_level=1 + first,
         add_extra_convs='on_output',
         num_outs=len(owner.strides),
     )
