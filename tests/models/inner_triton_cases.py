@@ -18,7 +18,7 @@ from ptnt_mm.models import inner_triton
 from ptnt_mm.models.blocks import DropPath, NestedBlock
 from ptnt_mm.models.pyramid_tnt import ARCHS
 
-SENTENCES = 5
+SENTENCES = 3
 inner_triton.PROGRAMS = 2  # so that a program adds the gradients of several sentences
 
 
@@ -27,7 +27,7 @@ class _Dropped(DropPath):
 
     def __init__(self):
         super().__init__(0.5)
-        self.kept = torch.tensor([[0, 2, 0, 2, 2], [2, 2, 0, 0, 2]])
+        self.kept = torch.tensor([[0, 2, 2], [2, 0, 2]])
         self.calls = 0
 
     def factors(self, shape: tuple[int, ...], like: Tensor) -> Tensor:
@@ -43,7 +43,8 @@ def cases(arch: str, stages: list[int]) -> Iterator[dict[str, float]]:
     for stage in stages:
         names = ('inner_dims', 'outer_dims', 'inner_heads', 'outer_heads')
         sizes = [row[name][stage] for name in names]
-        for dtype in (torch.float32, torch.float16):
+        # The interpreter is slow, and multiplies the bits of bfloat16 as integers.
+        for dtype in (torch.float32, torch.float16) if stage == stages[0] else (torch.float32,):
             expected = results(NestedBlock(*sizes), torch.float64)
             found = results(inner_triton.TritonNestedBlock(*sizes), dtype)
             assert found.keys() == expected.keys()
