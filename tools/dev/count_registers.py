@@ -64,10 +64,14 @@ def usage(kernel: str, channels: int, heads: int, dtype: str, capability: int) -
     types = dict.fromkeys(function.arg_names, f'*{dtype}') | dict.fromkeys(integers, 'i32')
     types |= dict(sums='*fp32', eps='fp32') | dict.fromkeys(constants, 'constexpr')
     signature = {name: types[name] for name in function.arg_names}
+    # As a launch does it: for tensors, and for numbers that happen to be multiples of 16.
+    multiples = {
+        name for name, n in dict(channels=channels, units=4 * channels).items() if n % 16 == 0
+    }
     aligned = {
         (place,): [['tt.divisibility', 16]]
         for place, name in enumerate(signature)
-        if signature[name].startswith('*')
+        if signature[name].startswith('*') or name in multiples
     }
     source = ASTSource(function, signature, constexprs=constants, attrs=aligned)
     target = GPUTarget('cuda', capability, 32)
