@@ -115,12 +115,16 @@ class DropPath(nn.Module):
 
     def forward(self, branch: Tensor) -> Tensor:
         """(B, ...) -> (B, ...)."""
+        factors = self.factors((branch.shape[0],) + (1,) * (branch.dim() - 1), branch)
+        return branch if factors is None else branch * factors
+
+    def factors(self, shape: tuple[int, ...], like: Tensor) -> Tensor | None:
+        """Draw a branch's factors, 0 or 1 / (1 - rate), or return None where nothing is dropped."""
         if not self.training or self.rate == 0.0:
-            return branch
+            return None
         keep = 1.0 - self.rate
-        mask_shape = (branch.shape[0],) + (1,) * (branch.dim() - 1)
-        mask = torch.empty(mask_shape, dtype=branch.dtype, device=branch.device).bernoulli_(keep)
-        return branch * mask.div_(keep)
+        mask = torch.empty(shape, dtype=like.dtype, device=like.device).bernoulli_(keep)
+        return mask.div_(keep)
 
     def extra_repr(self) -> str:
         """Show the rate where the module is printed."""

@@ -27,6 +27,7 @@ PEERS = ['swin_t', 'pvt_v2_b2', 'resnet50']
 OURS = ['ptnt_s', 'ptnt_ti', 'ptnt_m', 'ptnt_b', 'ptnt_s_eager']
 WAYS = ['ptnt_s', 'ptnt_s+graph', 'ptnt_s_cp', 'swin_t', 'swin_t+graph', 'resnet50']
 WAYS += ['resnet50+graph', 'resnet50+channels_last']
+TRITON = ['ptnt_s', 'ptnt_s_triton', 'ptnt_s_eager', 'ptnt_s+compile', 'ptnt_s_triton+graph']
 TRAINING = 'demo_retinanet_ptnt_ti'
 CURVE = 20
 """Iterations whose losses are averaged into a point of the curve."""
@@ -87,9 +88,10 @@ def steps_for(device: str, out: Path) -> dict[str, list[str | Path]]:
             'float32', [*dict.fromkeys([ours[0], ours[-1]]), *PEERS], 'float32', batches[:1]
         ),
         'compiled': timed('compiled', ['ptnt_s', 'ptnt_s+compile'], 'bfloat16', batches[:1]),
+        'triton': timed('triton', TRITON, 'bfloat16', batches),
     }
     if on_cpu:
-        del steps['training-amp']  # which ptnt refuses without a GPU
+        del steps['training-amp'], steps['triton']  # which need a GPU
     return steps
 
 
@@ -122,7 +124,7 @@ def run(name: str, command: list[str | Path], args: Namespace) -> bool:
 def report(out: Path) -> str:
     """The tables of all steps that have succeeded."""
     found = []
-    for name in ('speed', 'ways', 'float32', 'compiled'):
+    for name in ('speed', 'ways', 'float32', 'compiled', 'triton'):
         if (out / f'{name}.done').exists():
             _, date, tables = (out / f'{name}.log').read_text(encoding='utf-8').partition('date ')
             found.append((date + tables).strip())
