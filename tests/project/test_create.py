@@ -1,12 +1,14 @@
 """Projects are created completely or not at all; their configs are checked, and found by folder."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from mmengine.config import Config
+from mmengine.registry import DATASETS, DefaultScope
 from PIL import Image
 
 from ptnt_mm.check.inspection import check
@@ -112,6 +114,35 @@ def test_masks_of_objects_become_masks_of_classes(untried, tmp_path: Path):
         (file,) = (tmp_path / 'project' / 'labels' / 'masks').rglob(f'im{i}.png.png')
         drawn = np.asarray(Image.open(file))
         assert (drawn != made.class_mask(i)).mean() < 0.02  # COCO's polygons include their border
+
+
+@pytest.mark.parametrize('balance', ['0.25', '0'])
+def test_images_of_a_rare_class_are_repeated(untried, tmp_path: Path, balance: str):
+    for split, count in (('train', 24), ('val', 2)):
+        made.draw_all(tmp_path / 'data' / split, count=count)
+        size = dict(zip(('width', 'height'), made.SIZE, strict=True))
+        images = [dict(id=i, file_name=f'im{i}.png', **size) for i in range(count)]
+        # A cell in every image, a dot in the first.
+        kinds = [(i, 1) for i in range(count)] + [(0, 2)]
+        box = dict(bbox=[4, 6, 36, 44], area=36 * 44, iscrowd=0)
+        objects = [
+            dict(box, id=n, image_id=i, category_id=k) for n, (i, k) in enumerate(kinds, start=1)
+        ]
+        names = [dict(id=1, name='cell'), dict(id=2, name='dot')]
+        labels = dict(images=images, annotations=objects, categories=names)
+        file = tmp_path / 'data' / 'annotations' / f'instances_{split}.json'
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(json.dumps(labels))
+    file = create_project(tmp_path / 'data', tmp_path / 'project', epochs=1)
+    file.write_text(
+        re.sub(r'^balance = 0.25 ', f'balance = {balance}', file.read_text(), flags=re.M)
+    )
+    config = read_config(file)
+    with DefaultScope.overwrite_default_scope('mmdet'):
+        built = DATASETS.build(config.train_dataloader.dataset)
+    # The root of 0.25 / (1 / 24), rounded up, is 3.
+    assert len(built) == (26 if balance == '0.25' else 24)
+    assert not of_kind(check(config, thorough=False), Severity.ERROR)
 
 
 def test_what_is_left_out_is_listed(untried, tmp_path: Path):
