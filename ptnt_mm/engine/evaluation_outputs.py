@@ -45,8 +45,8 @@ def add_drawing(config: Config, folder: Path) -> None:
         return
     if stated_range(config) is not None:
         raise UserError(
-            "`show_dir` draws with the host's hook, which reads images without the range of "
-            'LoadImageInRange, nearly black: ptnt infer draws them'
+            '`show_dir` cannot draw images of more than 8 bits, which LoadImageInRange loads: use '
+            'ptnt infer, or leave it out'
         )
     hook = view.default_hooks.get('visualization')
     if hook is None:

@@ -147,6 +147,8 @@ def infer(
 def _closing(results: Results, predictor: Predictor, tracker: Tracker | None) -> str:
     """A summary with the paths of the results, and with what was found."""
     images = counted(len(results.found), 'image')
+    if predictor.tiling is not None:
+        images += f', those larger than {predictor.tiling.tile} pixels in tiles'
     drawn = f'  drawn: {results.drawn}' if results.drawn.exists() else ''
     paths = f'Processed {images}. Predictions: {results.file}{drawn}'
     return '\n'.join((paths, *_found(results, predictor, tracker)))

@@ -284,10 +284,10 @@ def _too_small(recipe: Recipe, facts: Facts) -> Iterator[str]:
     pixels, needed = facts.small * max(recipe['size'].value), facts.detector.smallest
     if pixels < _NEARLY * needed:
         chosen = choose_recipe(replace(facts.whole or facts, asked_tile=None))['tile'].value
-        if facts.asked_size:
-            remedy = 'a larger size'
-        elif chosen is not None and recipe['tile'].value != chosen:
+        if chosen is not None and recipe['tile'].value != chosen:
             remedy = f'tiles of {chosen} pixels'
+        elif facts.asked_size and chosen is None:
+            remedy = 'a larger size or smaller tiles' if facts.asked_tile else 'a larger size'
         else:
             remedy = 'images of a higher resolution'
         yield (

@@ -63,8 +63,8 @@ class Cut:
         return (
             f'{counted(tiles, "tile")} of {counted(self.sources, "image")}{also}, '
             f'{format_bytes(self.size)}; tiles without objects: {self.empty:,} kept, '
-            f'{self.dropped:,} left out; objects cut at borders: {self.parts:,}, '
-            f'{self.ignored:,} ignored with less than {LEAST_SHARE:.0%} inside'
+            f'{self.dropped:,} left out; objects cut at borders: {self.parts:,}, of '
+            f'which {self.ignored:,} are ignored, with less than {LEAST_SHARE:.0%} inside'
         )
 
 

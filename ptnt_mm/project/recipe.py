@@ -31,8 +31,7 @@ TILED = ('detection', 'instance')
 
 _ANCHOR = 32  # pixels, the smallest usual one
 _SIDES = (320, 1333)  # of images in which objects or areas are found
-_TILES = (320, 1280)  # sides of tiles
-_TILE_INPUT = 640  # pixels that a tile is resized to, so that small objects are large enough
+_TILE_INPUT = 640  # pixels that a tile is resized to; its side is half to twice as long
 _CROPPED = 512  # pixels of a segmenter's crop, at most
 _CLASSIFIED = (64, 224)  # sides of images that are classified
 _BATCHES = ((500, 2), (5_000, 4), (20_000, 8))  # images in a step, below this many images
@@ -73,11 +72,12 @@ def tile(facts: Facts, _: Recipe) -> Choice:
     needed, pixels = whole.detector.smallest, whole.small * long
     if whole.small * most >= needed:
         return Choice(None)
-    side = min(max(_near_32(_TILE_INPUT * pixels / needed), _TILES[0]), _TILES[1])
+    resized = whole.asked_size or _TILE_INPUT
+    side = min(max(_near_32(resized * pixels / needed), resized // 2), 2 * resized)
     return Choice(
         side,
         f'images are {whole.size[0]} x {whole.size[1]}; {whole.smaller} below {pixels:.0f} pixels, '
-        f'at {most} {whole.small * most:.0f}; {whole.detector.name} needs {needed}',
+        f'or {whole.small * most:.0f} at a size of {most}; {whole.detector.name} needs {needed}',
     )
 
 
@@ -203,7 +203,11 @@ def balance(facts: Facts, _: Recipe) -> Choice:
     label, images = min(images_of.items(), key=itemgetter(1), default=('', count))
     if images >= _RARE * count or _images_of_epoch(facts, _REPEATED) > _LONGER * count:
         return Choice(None)
-    return Choice(_REPEATED, f'{label!r} is in {images} of {counted(count, facts.trained_on)}')
+    times = ceil(sqrt(_REPEATED * count / images))
+    return Choice(
+        _REPEATED,
+        f'{label!r} is in {images} of {counted(count, facts.trained_on)}, seen {times} times each',
+    )
 
 
 def _images_of_epoch(facts: Facts, threshold: float | None) -> int:

@@ -201,7 +201,8 @@ def _remarks(
         what = counted(len(sides), 'training region' if data.kind == 'mask' else 'training object')
         yield (
             f'{below:,} of {what} ({below / len(sides):.1%}) are smaller than the finest stride, '
-            f'{network.stride:g} pixels, and may not be learnt: train with larger images',
+            f'{network.stride:g} pixels, and may not be learnt: train with larger images'
+            f'{" or smaller tiles" if data.tile else ""}',
             'sizes',
         )
 

@@ -98,6 +98,8 @@ def test_size_follows_objects_and_images(changes: dict, size):
         (dict(size=(4000, 3000), small=0.005, asked_tile=0), None, 1333),
         (dict(size=(4000, 3000), small=0.1, asked_tile=1000), 1000, 320),
         (dict(size=(4000, 3000), small=0.005, asked_tile=1000, asked_size=800), 1000, 800),
+        (dict(size=(4000, 3000), small=0.005, asked_size=320), 320, 320),
+        (dict(size=(4000, 3000), small=0.001, asked_size=320), 160, 320),
         (dict(size=(4000, 3000), small=None), None, 1024),
         (dict(size=(4000, 3000), small=0.001, task='semantic'), None, 1333),
     ],
@@ -204,7 +206,7 @@ def test_repeated_images_make_longer_epochs():
     # Each of the four images is seen four times: the root of 0.25 / (4 / 200), rounded up.
     facts = facts_with(labels=labels_with(4))
     recipe = choose_recipe(facts)
-    assert recipe['balance'].because == "'cup' is in 4 of 200 images"
+    assert recipe['balance'].because == "'cup' is in 4 of 200 images, seen 4 times each"
     assert recipe['epochs'].value == round(chosen()['epochs'] * 200 / 212)
     text = config_text(facts, recipe, Path('/data'), [])
     assert "type='ClassBalancedDataset', oversample_thr=balance" in text
