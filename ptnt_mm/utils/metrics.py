@@ -20,11 +20,13 @@ _GROUPS_IN_PERCENT = ('accuracy/', 'single-label/', 'multi-label/', 'retrieval/'
 
 
 def metric_names(keys: Iterable[str]) -> dict[str, str]:
-    """The names of metrics of the hosts: 'coco/bbox_mAP_50' -> 'AP50'.
+    """The names of metrics of the hosts: 'coco/bbox_mAP_50' -> 'AP50', beside masks 'box AP50'.
 
     Others, and those whose names would be the same, keep their keys.
     """
     names = {key: _name(key) for key in keys}
+    if any(name.startswith('mask ') for name in names.values()):
+        names = {key: f'box {name}' if 'bbox_mAP' in key else name for key, name in names.items()}
     uses = Counter(names.values())
     return {key: name if uses[name] == 1 else key for key, name in names.items()}
 

@@ -113,7 +113,7 @@ def test_best_scores_have_their_steps():
 def test_metrics_have_names_that_people_use():
     keys = ['coco/segm_mAP_50', 'coco/bbox_mAP_s', 'mIoU', 'accuracy/top1', 'mine/score']
     assert list(metric_names(keys).values()) == [
-        'mask AP50', 'AP small', 'mIoU', 'top-1', 'mine/score',
+        'mask AP50', 'box AP small', 'mIoU', 'top-1', 'mine/score',
     ]  # fmt: skip
     both = ['day/bbox_mAP', 'night/bbox_mAP']
     assert list(metric_names(both)) == list(metric_names(both).values()) == both
