@@ -350,7 +350,7 @@ def test_loaders_of_other_pixels_are_refused(config: Config, loader: dict, named
 
 
 def test_layers_that_pool_into_fixed_grids_take_any_size(tmp_path: Path):
-    """With the smallest backbone, because the graph of ours takes a minute."""
+    """With the smallest backbone, because our graph takes a minute."""
     config = ptnt_mm.get_config('upernet_ptnt_s_160k_ade20k')
     config.model.backbone = dict(type='FourConvolutions', width=8)
     config.model.neck = None
