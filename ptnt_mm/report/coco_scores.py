@@ -115,7 +115,7 @@ def score_results(
         evaluation = FullCocoEval(truth, found, kind)
         evaluation.params.catIds = ids
         if limit is None:
-            limit = max(LIMIT, *map(len, found.imgToAnns.values()))
+            limit = max([LIMIT, *map(len, found.imgToAnns.values())])
         evaluation.params.maxDets[-1] = limit
         evaluation.evaluate()
         evaluation.accumulate()

@@ -52,9 +52,19 @@ def test_only_the_classes_that_are_named_count(tmp_path: Path, truth):
     assert scores.classes == {2: 'cup'} and scores.twelve['AP'] == 0
 
 
-def test_nothing_was_found(tmp_path: Path, truth):
-    scores = score_results(truth, write(tmp_path, []), 'bbox')
+@pytest.mark.parametrize('limit', [100, None])
+def test_nothing_was_found(tmp_path: Path, truth, limit: int | None):
+    scores = score_results(truth, write(tmp_path, []), 'bbox', limit=limit)
     assert scores.twelve['AP'] == 0 and scores.twelve['AP large'] is None
+
+
+def test_more_than_a_hundred_detections_of_an_image_can_count(tmp_path: Path, truth):
+    box = truth.anns[1]['bbox']
+    false = [(1, 'ball', (0, 0, 1, 1), 0.9)] * 120
+    file = write(tmp_path, results('bbox', [*false, (1, 'ball', tuple(box), 0.5)]))
+    limited, every = (score_results(truth, file, 'bbox', limit=limit) for limit in (100, None))
+    assert limited.twelve['AP'] == 0 < every.twelve['AP']
+    assert 'AR, 121 per image' in every.twelve
 
 
 @pytest.mark.parametrize('found', [{'images': []}, [dict(score=1)], 'text'])
