@@ -31,6 +31,7 @@ class Finds:
     score_thr = 0.3
     value_range = None
     highest_below = None
+    tiling = None
     finds_objects = True
     masks = False
 

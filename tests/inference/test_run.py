@@ -25,6 +25,7 @@ class Same:
     """Detects one object in each image; fails on wide ones, and is interrupted at the fourth."""
 
     classes = ('thing',)
+    tiling = None
     score_thr = 0.3
     value_range = None
     images = 0

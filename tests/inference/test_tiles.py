@@ -157,6 +157,7 @@ def test_the_command(place: Path, capsys: pytest.CaptureFixture):
     # The tint of a mask.
     assert (drawn[125, 100] != 255).any()
     assert list(Path('out/labels').rglob('*.json'))
+    assert '64 pixels' in capsys.readouterr().out
 
 
 def test_the_tiles_of_a_config_are_used(checkpoint: Path):
