@@ -31,6 +31,7 @@ which a part of a small object never does. So the share is low.
 
 _LEAST_SIDE = 1.0  # pixels; ptnt check reports narrower boxes
 _JPEG = ('.jpg', '.jpeg')
+_LZW = 5  # TIFF's number of a lossless compression
 
 
 @dataclass(frozen=True)
@@ -239,4 +240,6 @@ def _encoded(values: np.ndarray, suffix: str) -> tuple[bytes, str]:
     if (values == values[..., :1]).all():
         values = values[..., 0]  # a grey image needs a third of the time to read
     suffix = '.png' if values.dtype in (np.uint8, np.uint16) else '.tif'
-    return cv2.imencode(suffix, values)[1].tobytes(), suffix
+    # By default, older versions of OpenCV compress colours in floats with losses.
+    options = [cv2.IMWRITE_TIFF_COMPRESSION, _LZW] if suffix == '.tif' else []
+    return cv2.imencode(suffix, values, options)[1].tobytes(), suffix
