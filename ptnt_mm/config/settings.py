@@ -23,6 +23,11 @@ def short_name(settings: Mapping) -> str:
     return type_name(settings).rpartition('.')[2]
 
 
+def loads_annotations(name: str) -> bool:
+    """Whether a transform of this name loads annotations, as those of all hosts are called."""
+    return name.startswith('Load') and 'Annotation' in name
+
+
 def _full_name(settings: Mapping) -> str:
     """The class name with its scope or module, if it has one."""
     kind = settings.get('type') or ''

@@ -11,7 +11,7 @@ from mmengine.runner import TestLoop, ValLoop
 from mmengine.runner.amp import autocast
 from mmengine.structures import BaseDataElement, InstanceData
 
-from ptnt_mm.config.settings import type_name
+from ptnt_mm.config.settings import loads_annotations, type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.hooks.corrupt_images import with_pipelines
 from ptnt_mm.registry import LOOPS
@@ -150,12 +150,8 @@ def _leave_only_loading(data_set: Any) -> tuple[Compose, Compose]:
     for part in parts:
         part.pipeline = Compose(part.pipeline.transforms[:1])
     others = steps[1:]
-    return Compose(others), Compose([step for step in others if not _is_of_annotations(step)])
-
-
-def _is_of_annotations(step: Any) -> bool:
-    name = type(step).__name__
-    return name.startswith('Load') and 'Annotation' in name
+    of_parts = [step for step in others if not loads_annotations(type(step).__name__)]
+    return Compose(others), Compose(of_parts)
 
 
 def _prepare(objects: InstanceData, tile: int) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from mmcv.transforms import Compose
 from mmengine.config import Config
 
-from ptnt_mm.config.settings import short_name, type_name
+from ptnt_mm.config.settings import loads_annotations, short_name, type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.data.image_files import decoded, read_image
 from ptnt_mm.engine.load_in_range import stated_range
@@ -124,7 +124,7 @@ class ConfigLoader:
             self._loading = f'{self._kind}({", ".join(shown)})'
             self._step, steps = Compose([self._settings]), steps[1:]
         self._is_rgb = self._step is None and view.scope == 'mmpretrain'
-        self.rest = Compose([step for step in steps if not _loads_annotations(step)])
+        self.rest = Compose([step for step in steps if not loads_annotations(short_name(step))])
 
     def file(self, path: Path) -> LoadedImage:
         """Load a file, or raise a UserError whose message begins with it."""
@@ -179,8 +179,3 @@ def _loaded(pixels: np.ndarray, path: Path | None = None, is_rgb: bool = False) 
     name = None if path is None else str(path)
     entries = dict(img=pixels, img_path=name, img_id=0, img_shape=size, ori_shape=size)
     return LoadedImage(entries, is_rgb)
-
-
-def _loads_annotations(step: dict) -> bool:
-    kind = short_name(step)
-    return kind.startswith('Load') and 'Annotation' in kind

@@ -57,7 +57,7 @@ class Cut:
     size: int
 
     def __str__(self) -> str:
-        """What was cut, in a line."""
+        """Describe the cut in a line."""
         tiles = sum(bool(image.tile_of) for image in self.images)
         whole = len(self.images) - tiles
         also = f' and {counted(whole, "image")} no larger than one' if whole else ''

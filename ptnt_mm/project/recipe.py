@@ -203,11 +203,16 @@ def balance(facts: Facts, _: Recipe) -> Choice:
     label, images = min(images_of.items(), key=itemgetter(1), default=('', count))
     if images >= _RARE * count or _images_of_epoch(facts, _REPEATED) > _LONGER * count:
         return Choice(None)
-    times = ceil(sqrt(_REPEATED * count / images))
+    times = ceil(_repeats(_REPEATED, images / count))
     return Choice(
         _REPEATED,
         f'{label!r} is in {images} of {counted(count, facts.trained_on)}, seen {times} times each',
     )
+
+
+def _repeats(threshold: float, share: float) -> float:
+    """How often the images of a class in a share of all are repeated, before rounding up."""
+    return max(sqrt(threshold / share), 1)
 
 
 def _images_of_epoch(facts: Facts, threshold: float | None) -> int:
@@ -216,7 +221,7 @@ def _images_of_epoch(facts: Facts, threshold: float | None) -> int:
     if threshold is None:
         return count
     images_of = Counter(label for labels in facts.labels for label in labels)
-    times = {label: max(sqrt(threshold * count / n), 1) for label, n in images_of.items()}
+    times = {label: _repeats(threshold, n / count) for label, n in images_of.items()}
     return sum(ceil(max(map(times.get, labels), default=1)) for labels in facts.labels)
 
 

@@ -1,4 +1,4 @@
-"""What became of each label with a problem, and of regions that do not count."""
+"""Messages say which labels with problems are used, and count ignored regions."""
 
 import json
 from collections.abc import Mapping

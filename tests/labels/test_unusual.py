@@ -32,7 +32,7 @@ def read(root: Path) -> Labels:
 
 
 class Content(NamedTuple):
-    """What labels are compared by."""
+    """Normalise labels for comparison."""
 
     classes: list[str]
     images: list[tuple]

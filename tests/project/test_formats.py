@@ -224,7 +224,7 @@ def test_crowds_and_difficult_objects_are_ignored_in_training(tmp_path: Path):
     text = file.read_text().replace('<difficult>0', '<difficult>1', 1)
     file.write_text(text)
     objects = [one for image in read(tmp_path).images for one in image.objects]
-    assert [one.ignored for one in objects if one.ignored] == ['difficult']
+    assert [item.ignored for item in objects if item.ignored] == ['difficult']
 
 
 def test_colours_are_classes_by_their_table(tmp_path: Path):

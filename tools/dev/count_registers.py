@@ -46,7 +46,7 @@ def print_usage(args: Namespace) -> None:
         for dtype in args.types:
             for kernel in KERNELS:
                 found = [usage(kernel, channels, heads, dtype, gpu) for gpu in CAPABILITIES]
-                cells = (str(one[name]) for one in found for name in _COLUMNS.values())
+                cells = (str(run[name]) for run in found for name in _COLUMNS.values())
                 table.add_row(str(channels), dtype, kernel.removesuffix('_kernel'), *cells)
     print(to_text(table))
 
