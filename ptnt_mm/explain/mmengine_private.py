@@ -93,14 +93,7 @@ PRIVATE = {
     'torch': {
         '_check': 'an assumption of an exported graph',
         '_fused_sdp_choice': 'which widths the kernel of an attention takes',
-        '_softmax_backward_data': 'the backward pass of attention on a CPU',
         '_C': 'the module of the next name',
-    },
-    'torch.ops:aten': {
-        '_scaled_dot_product_flash_attention_for_cpu': 'attention on a CPU with its log-sum-exp',
-    },
-    'torch.ops:aten._scaled_dot_product_flash_attention_for_cpu.default': {
-        '_schema': 'whether that takes the arguments that we pass',
     },
     'torch._C': {
         '_are_functorch_transforms_active': 'where custom operators are refused',

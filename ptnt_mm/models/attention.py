@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 from torch.nn.attention import SDPBackend
 
-from ptnt_mm.models.cpu_attention import runs_slicewise, slicewise
+from ptnt_mm.models.cpu_attention import runs_slicewise, slicewise, with_queries_last
 from ptnt_mm.models.positions import Factors, without_autocast
 from ptnt_mm.models.tokens import Grid, crop, map_to_tokens, reduced, tokens_to_map
 
@@ -168,7 +168,7 @@ class OuterAttention(Attention):
         if self.eager or is_captured_for_export():
             return factors.bias()
         if runs_slicewise(outer):
-            return factors
+            return with_queries_last(factors)
         return fold_factors(factors, outer.shape[-1] // self.num_heads, outer.dtype)
 
     def key_tokens(self, outer: Tensor, hw: Grid) -> Tensor:

@@ -6,7 +6,7 @@ function of independent rows, such as an MLP.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor
@@ -14,16 +14,13 @@ from torch.utils.checkpoint import checkpoint
 
 from ptnt_mm.models.positions import Factors
 
-FORWARD_LOGITS, BACKWARD_LOGITS = 2**20, 2**18
-"""Logits of one head in a slice (measured, see ``docs/performance.md``).
+LOGITS = 3 * 2**17
+"""Logits of a slice for each thread, which take 1.5 MiB (measured, see ``docs/performance.md``)."""
 
-In the backward pass they take 1 MiB, so that products stay in a core's second-level cache.
-"""
+STEP = 16
+"""Slices have a multiple of this many queries, a vector of AVX-512."""
 
 LOG2_E = math.log2(math.e)
-
-STEP = 32
-"""Queries that the CPU kernel processes at a time."""
 
 SLICE_BYTES = 4 * 2**20
 """Size of a slice's widest intermediate tensor (measured, see ``docs/performance.md``)."""
@@ -32,19 +29,26 @@ RECOMPUTE_BYTES = 40 * 2**20
 """Widest intermediate tensor that is kept for the backward pass and not recomputed."""
 
 
+# Private to torch, and unchanged since torch 2.6 at least.
+_transforms_active = getattr(torch._C, '_are_functorch_transforms_active', lambda: True)
+
+
 def runs_slicewise(q: Tensor) -> bool:
     """Whether :func:`slicewise` takes these queries, and is faster than a folded bias.
 
     Lower precisions have faster products, and torch.func (grad, vmap) does not support custom
     operators.
     """
-    full_precision = q.dtype in (torch.float32, torch.float64)
     return (
-        _KERNEL is not None
-        and q.device.type == 'cpu'
-        and full_precision
-        and (torch.compiler.is_compiling() or not torch._C._are_functorch_transforms_active())
+        q.device.type == 'cpu'
+        and q.dtype in (torch.float32, torch.float64)
+        and (torch.compiler.is_compiling() or not _transforms_active())
     )
+
+
+def with_queries_last(factors: Factors) -> Factors:
+    """Put the factors into the order of memory in which :func:`slicewise` reads them."""
+    return factors._replace(queries=factors.queries.mT.contiguous().mT)
 
 
 def slicewise(q: Tensor, k: Tensor, v: Tensor, factors: Factors) -> Tensor:
@@ -52,42 +56,30 @@ def slicewise(q: Tensor, k: Tensor, v: Tensor, factors: Factors) -> Tensor:
     return _operator(q, k, v, *factors)[0]
 
 
-def _kernel() -> Callable | None:
-    """Torch's CPU attention that returns the log-sum-exp; None if torch lacks what is used here.
-
-    This and the two other functions are private to torch, and unchanged since torch 2.6 at least.
-    """
-    operator = getattr(torch.ops.aten, '_scaled_dot_product_flash_attention_for_cpu', None)
-    softmax_backward = getattr(torch, '_softmax_backward_data', None)
-    transforms = getattr(torch._C, '_are_functorch_transforms_active', None)
-    if operator is None or softmax_backward is None or transforms is None:
-        return None
-    schema = operator.default._schema
-    taken = [argument.name for argument in schema.arguments]
-    known = taken[:3] == ['query', 'key', 'value'] and 'attn_mask' in taken
-    return operator if known and len(schema.returns) == 2 else None
-
-
-_KERNEL = _kernel()
-
-
 def _attend(
     q: Tensor, k: Tensor, v: Tensor, queries: Tensor, rows: Tensor, columns: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """The attention's output and its log-sum-exp (B, heads, N), which the backward pass needs."""
-    k, v = k.contiguous(), v.contiguous()
-    outputs, sums = torch.empty_like(q), q.new_empty(q.shape[:-1])
-    slices = _slices(q, k, FORWARD_LOGITS)
-    bias = _buffer(q, k, slices)
+    """The attention's output and its log-sum-exp (B, heads, N, 1), which the backward pass needs.
+
+    Logits are in base 2: torch's exp calls MKL, which takes three times as long on an AMD.
+    """
+    scale = q.shape[-1] ** -0.5 * LOG2_E
+    k, v, columns = k.contiguous(), v.contiguous(), columns * LOG2_E
+    outputs, sums = torch.empty_like(q), q.new_empty(*q.shape[:-1], 1)
+    size = _slice_size(q, k)
+    buffer = _buffer(q, k, size)
     for image in range(len(q)):
-        for heads, part in slices:
-            factors = Factors(queries[0, heads, part], rows, columns)
-            mask = _write_bias(factors, bias)[None]
-            keys, values = k[image, heads], v[image, heads]
-            found = _KERNEL(q[image, heads, part][None], keys[None], values[None], attn_mask=mask)
-            outputs[image, heads, part] = found[0][0]
-            sums[image, heads, part] = found[1][0]
-    return outputs, sums
+        of_keys = k[image], v[image]
+        of_queries = q[image], queries[0], outputs[image], sums[image]
+        for k_, v_, q_, queries_, outputs_, sums_ in _slices(size, of_keys, of_queries):
+            logits = _write_bias(queries_, rows, columns, buffer)
+            logits.baddbmm_(k_, q_.mT, alpha=scale)
+            highest = logits.amax(dim=1, keepdim=True)
+            weights = logits.sub_(highest).exp2_()
+            totals = weights.sum(dim=1, keepdim=True)
+            torch.bmm(weights.mT, v_, out=outputs_).div_(totals.mT)
+            torch.add(highest.mT, totals.mT.log2(), out=sums_)
+    return outputs, sums.div_(LOG2_E)
 
 
 def _attend_backward(
@@ -98,67 +90,79 @@ def _attend_backward(
     queries: Tensor,
     rows: Tensor,
     columns: Tensor,
+    outputs: Tensor,
     sums: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Gradients of q, k, v and ``queries``, with weights recomputed from the log-sum-exp."""
     scale = q.shape[-1] ** -0.5
-    k, v = k.contiguous(), v.contiguous()
+    k, v, columns_2 = k.contiguous(), v.contiguous(), columns * LOG2_E
     grad_q, grad_queries = torch.empty_like(q), torch.zeros_like(queries)
-    grad_k_t, grad_v_t = k.new_zeros(k.mT.shape), v.new_zeros(v.mT.shape)
-    slices = _slices(q, k, BACKWARD_LOGITS)
-    weights_buffer, logits_buffer = _buffer(q, k, slices), _buffer(q, k, slices)
+    grad_k, grad_v = torch.zeros_like(k), torch.zeros_like(v)
+    means = (grad * outputs).sum(dim=-1, keepdim=True)
+    size = _slice_size(q, k)
+    weights_buffer, logits_buffer = _buffer(q, k, size), _buffer(q, k, size)
     for image in range(len(q)):
-        for heads, part in slices:
-            q_, grad_ = q[image, heads, part], grad[image, heads, part]
+        of_keys = k[image], v[image], grad_k[image], grad_v[image]
+        of_queries = (
+            *(q[image], queries[0], grad[image], sums[image], means[image]),
+            *(grad_q[image], grad_queries[0]),
+        )
+        for part in _slices(size, of_keys, of_queries):
+            k_, v_, grad_k_, grad_v_, q_, queries_, grad_, sums_, means_ = part[:9]
+            grad_q_, grad_queries_ = part[9:]
             # Interpolation rows sum to 1, so this subtracts the log-sum-exp from every logit.
-            shifted = queries[0, heads, part] - sums[image, heads, part, None]
-            # Logits in base 2: torch's exp calls MKL, which takes three times as long on an AMD.
-            weights = _write_bias(Factors(shifted, rows, columns * LOG2_E), weights_buffer)
-            weights.baddbmm_(q_, k[image, heads].mT, alpha=scale * LOG2_E).exp2_()
+            weights = _write_bias(queries_ - sums_, rows, columns_2, weights_buffer)
+            weights.baddbmm_(k_, q_.mT, alpha=scale * LOG2_E).exp2_()
             logits = logits_buffer[: weights.numel()].view_as(weights)
-            torch.bmm(grad_, v[image, heads].mT, out=logits)
-            torch._softmax_backward_data(logits, weights, -1, q.dtype, grad_input=logits)
-            grad_v_t[image, heads].baddbmm_(grad_.mT, weights)
-            grad_k_t[image, heads].baddbmm_(q_.mT, logits, alpha=scale)
-            grad_q[image, heads, part] = logits @ k[image, heads]
-            grad_queries[0, heads, part] += _shrink(logits, rows, columns)
-    return grad_q.mul_(scale), grad_k_t.mT, grad_v_t.mT, grad_queries
+            torch.bmm(v_, grad_.mT, out=logits).sub_(means_.mT).mul_(weights)
+            grad_v_.baddbmm_(weights, grad_)
+            grad_k_.baddbmm_(logits, q_, alpha=scale)
+            torch.bmm(logits.mT, k_, out=grad_q_)
+            grad_queries_.add_(_shrink(logits, rows, columns))
+    return grad_q.mul_(scale), grad_k, grad_v, grad_queries
 
 
-def _slices(q: Tensor, k: Tensor, logits: int) -> list[tuple[slice, slice]]:
-    """Heads and queries of each slice: one head per thread, and at most ``logits`` per head."""
-    heads, places = q.shape[1:3]
-    heads_each = min(heads, torch.get_num_threads())
-    places_each = min(places, max(STEP, logits // k.shape[2] // STEP * STEP))
-    return [
-        (slice(head, head + heads_each), slice(place, place + places_each))
-        for head in range(0, heads, heads_each)
-        for place in range(0, places, places_each)
-    ]
+def _slice_size(q: Tensor, k: Tensor) -> tuple[int, int]:
+    """Heads and queries of a slice: one head per thread or more, about ``LOGITS`` per thread."""
+    threads, (heads, places) = torch.get_num_threads(), q.shape[1:3]
+    most = max(1, LOGITS * threads // k.shape[2])  # queries, of all heads
+    heads_each = min(heads, max(threads, most // places))
+    number = math.ceil(heads_each * places / most)
+    return heads_each, math.ceil(places / number / STEP) * STEP
 
 
-def _buffer(q: Tensor, k: Tensor, slices: list[tuple[slice, slice]]) -> Tensor:
+def _slices(
+    size: tuple[int, int], of_keys: tuple[Tensor, ...], of_queries: tuple[Tensor, ...]
+) -> Iterator[tuple[Tensor, ...]]:
+    """Split tensors (heads, M, ...) by heads, and tensors (heads, N, ...) by queries, too."""
+    heads_each, places_each = size
+    for heads in zip(*(tensor.split(heads_each) for tensor in of_keys + of_queries), strict=True):
+        keys, queries = heads[: len(of_keys)], heads[len(of_keys) :]
+        for parts in zip(*(tensor.split(places_each, dim=1) for tensor in queries), strict=True):
+            yield keys + parts
+
+
+def _buffer(q: Tensor, k: Tensor, size: tuple[int, int]) -> Tensor:
     """Memory for a slice's logits, reused: touching fresh pages costs more than the sums."""
-    heads, part = slices[0]
-    return q.new_empty(heads.stop * part.stop * k.shape[2])
+    return q.new_empty(math.prod(size) * k.shape[2])
 
 
-def _write_bias(factors: Factors, buffer: Tensor) -> Tensor:
-    """Factors with queries (heads, n, M_pre) -> the bias (heads, n, M) in the buffer's memory."""
-    tall = torch.einsum('ha,gnab->gnhb', factors.rows, factors.grids())
-    bias = buffer[: tall[..., 0].numel() * len(factors.columns)]
-    torch.mm(tall.flatten(0, 2), factors.columns.mT, out=bias.view(-1, len(factors.columns)))
-    return bias.view(*tall.shape[:2], -1)
+def _write_bias(queries: Tensor, rows: Tensor, columns: Tensor, buffer: Tensor) -> Tensor:
+    """Factors with queries (heads, n, M_pre) -> the bias (heads, M, n) in the buffer's memory."""
+    heads, places = queries.shape[:2]
+    grids = queries.mT.reshape(heads, rows.shape[1], -1)
+    tall = torch.bmm(rows.expand(heads, -1, -1), grids).view(heads * len(rows), -1, places)
+    bias = buffer[: heads * len(rows) * len(columns) * places].view(len(tall), -1, places)
+    torch.bmm(columns.expand(len(tall), -1, -1), tall, out=bias)
+    return bias.view(heads, -1, places)
 
 
 def _shrink(grad: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
-    """The transpose of :func:`_write_bias`: (heads, n, M) -> (heads, n, M_pre).
-
-    A BLAS is fast for a product with 8 rows, and slow for one with 8 columns: a fifth of the time.
-    """
-    narrow = columns.mT.contiguous() @ grad.view(-1, len(columns)).mT
-    grids = narrow.view(-1, len(rows)) @ rows  # (w_pre * heads * n, h_pre)
-    return grids.view(columns.shape[1], *grad.shape[:2], -1).permute(1, 2, 3, 0).flatten(-2)
+    """The transpose of :func:`_write_bias`: (heads, M, n) -> (heads, n, M_pre)."""
+    heads, _, places = grad.shape
+    grids = grad.view(heads * len(rows), len(columns), places)
+    tall = torch.bmm(columns.mT.expand(len(grids), -1, -1), grids).view(heads, len(rows), -1)
+    return torch.bmm(rows.mT.expand(heads, -1, -1), tall).view(heads, -1, places).mT
 
 
 # Custom operators, so that torch.compile does not unroll the loops.
@@ -170,17 +174,16 @@ _backward_operator = torch.library.custom_op(
 
 @_operator.register_fake
 def _(q, k, v, queries, rows, columns):
-    return torch.empty_like(q), q.new_empty(q.shape[:-1])
+    return torch.empty_like(q), q.new_empty(*q.shape[:-1], 1)
 
 
 @_backward_operator.register_fake
-def _(grad, q, k, v, queries, rows, columns, sums):
-    grad_k, grad_v = (x.new_empty(x.mT.shape).mT for x in (k, v))
-    return torch.empty_like(q), grad_k, grad_v, torch.empty_like(queries)
+def _(grad, q, k, v, queries, rows, columns, outputs, sums):
+    return tuple(torch.empty_like(x) for x in (q, k.contiguous(), v.contiguous(), queries))
 
 
 def _keep_for_backward(ctx, inputs, output):
-    ctx.save_for_backward(*inputs, output[1])
+    ctx.save_for_backward(*inputs, *output)
     ctx.mark_non_differentiable(output[1])
 
 

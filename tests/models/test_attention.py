@@ -187,8 +187,7 @@ def results(form, tensors: list[Tensor]) -> list[Tensor]:
 @pytest.mark.parametrize('queries', [1, 32, 70])
 def test_slicewise(monkeypatch, batch, queries, threads, logits):
     """One slice of 32 queries after the other, or all at once; one, two or all heads at a time."""
-    monkeypatch.setattr(cpu_attention, 'FORWARD_LOGITS', logits)
-    monkeypatch.setattr(cpu_attention, 'BACKWARD_LOGITS', logits)
+    monkeypatch.setattr(cpu_attention, 'LOGITS', logits)
     monkeypatch.setattr(torch, 'get_num_threads', lambda: threads)
     tensors = inputs(batch, queries)
     torch.testing.assert_close(results(slicewise, tensors), results(written_down, tensors))
@@ -235,7 +234,9 @@ def test_a_bias_is_folded_once_for_the_blocks_of_a_stage():
     factors = GridRelativePosition(NATIVE, NATIVE_KEYS).factors(
         relative_table().float(), (4, 9), key_hw((4, 9))
     )
-    assert attn.prepare_bias(factors, outer) is factors, 'in slices on a CPU'
+    in_slices = attn.prepare_bias(factors, outer)
+    assert isinstance(in_slices, Factors) and in_slices.queries.mT.is_contiguous()
+    assert all(map(torch.equal, in_slices, factors))
     lower = attn.prepare_bias(factors, outer.bfloat16())
     assert isinstance(lower, Folded) and lower.queries.dtype == torch.bfloat16
     expected = attn(outer, (4, 9), factors)
@@ -279,18 +280,16 @@ def forms(monkeypatch) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ('few', 'dropout', 'kernel', 'form'),
+    ('few', 'dropout', 'form'),
     [
-        (2 * HEADS * 70 * 12, 0.0, cpu_attention._KERNEL, 'explicit_attention'),
-        (2 * HEADS * 70 * 12 - 1, 0.0, cpu_attention._KERNEL, 'slicewise'),
-        (2**20, 1e-9, cpu_attention._KERNEL, 'fold'),
-        (2**20, 0.0, None, 'fold'),
+        (2 * HEADS * 70 * 12, 0.0, 'explicit_attention'),
+        (2 * HEADS * 70 * 12 - 1, 0.0, 'slicewise'),
+        (2**20, 1e-9, 'fold'),
     ],
 )
-def test_which_form_is_taken(monkeypatch, forms, few, dropout, kernel, form):
-    """By the number of logits; without torch's private kernel, a CPU has another form."""
+def test_which_form_is_taken(monkeypatch, forms, few, dropout, form):
+    """By the number of logits, if nothing is dropped."""
     monkeypatch.setattr(attention, 'FEW_LOGITS', few)
-    monkeypatch.setattr(cpu_attention, '_KERNEL', kernel)
     tensors = inputs()
     found = results(lambda *args: attend_biased(*args, dropout), tensors)
     torch.testing.assert_close(found, results(written_down, tensors))
@@ -309,40 +308,3 @@ def test_torch_func_takes_no_operators_of_our_own(monkeypatch, forms):
     (expected,) = torch.autograd.grad(loss(q.requires_grad_()), q)
     assert forms == ['fold', 'slicewise']
     torch.testing.assert_close(found, expected)
-
-
-@pytest.mark.parametrize(
-    'schema',
-    [
-        'changed(Tensor query, Tensor key, Tensor value, *, Tensor? mask=None) -> (Tensor, Tensor)',
-        'changed(Tensor query, Tensor key, Tensor value, *, Tensor? attn_mask=None) -> Tensor',
-    ],
-)
-def test_a_kernel_that_torch_changed_is_not_called(monkeypatch, schema):
-    class Changed:
-        class default:
-            _schema = torch._C.parse_schema(schema)
-
-    name = '_scaled_dot_product_flash_attention_for_cpu'
-    monkeypatch.setattr(torch.ops.aten, name, Changed, raising=False)
-    assert cpu_attention._kernel() is None
-    monkeypatch.undo()
-    assert cpu_attention._kernel() is cpu_attention._KERNEL is not None
-
-
-@pytest.mark.parametrize(
-    ('place', 'name'),
-    [
-        (torch.ops.aten, '_scaled_dot_product_flash_attention_for_cpu'),
-        (torch, '_softmax_backward_data'),
-        (torch._C, '_are_functorch_transforms_active'),
-    ],
-    ids=lambda value: value if isinstance(value, str) else '',
-)
-def test_a_torch_without_a_private_function_takes_another_form(monkeypatch, forms, place, name):
-    monkeypatch.setattr(place, name, None, raising=False)
-    monkeypatch.setattr(cpu_attention, '_KERNEL', cpu_attention._kernel())
-    tensors = inputs()
-    found = results(lambda *args: attend_biased(*args, 0.0), tensors)
-    torch.testing.assert_close(found, results(written_down, tensors))
-    assert forms == ['fold']
