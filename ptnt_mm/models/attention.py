@@ -9,7 +9,7 @@ forms.
 - :func:`slicewise`, in ``cpu_attention.py``, is for a CPU in full precision: it avoids the products
   with the padded columns by computing the bias of a few queries at a time, in the cache.
 - :func:`explicit_attention` computes all logits, as published. It has the fewest operators, and
-  is the fastest on a CPU as long as the logits stay in the cache.
+  is the fastest on a CPU for small images.
 """
 
 from typing import NamedTuple
@@ -40,8 +40,8 @@ class Folded(NamedTuple):
 Bias = Tensor | Factors | Folded | None
 """Added to the logits of outer attention: (1, heads, N, M), its factors, or None."""
 
-FEW_LOGITS = 2**20
-"""Most logits of a batch that are all stored at once (measured, see ``docs/performance.md``)."""
+FEW_LOGITS = 2**18
+"""Most logits of an image that are all stored at once (measured, see ``docs/performance.md``)."""
 
 KERNEL_MULTIPLE = 8
 """Fused GPU kernels need head widths that are multiples of this."""
@@ -303,10 +303,10 @@ def _has_kernel_for_few_keys(q: Tensor) -> bool:
 
 
 def _has_few_logits(q: Tensor, k: Tensor) -> bool:
-    """Whether all logits fit the cache; graphs always use slices, to be valid for any size."""
+    """Whether slices would be too small; graphs always use slices, to be valid for any size."""
     if torch.compiler.is_compiling() or torch.jit.is_tracing():
         return False
-    return q[..., 0].numel() * k.shape[2] <= FEW_LOGITS
+    return q[0, ..., 0].numel() * k.shape[2] <= FEW_LOGITS
 
 
 # torch 2.6 cannot distinguish export from compilation: its exported graphs keep custom operators.

@@ -123,12 +123,17 @@ def _attend_backward(
 
 
 def _slice_size(q: Tensor, k: Tensor) -> tuple[int, int]:
-    """Heads and queries of a slice: one head per thread or more, about ``LOGITS`` per thread."""
+    """Heads and queries of a slice: ``LOGITS`` for each thread, which computes its own heads."""
     threads, (heads, places) = torch.get_num_threads(), q.shape[1:3]
-    most = max(1, LOGITS * threads // k.shape[2])  # queries, of all heads
-    heads_each = min(heads, max(threads, most // places))
-    number = math.ceil(heads_each * places / most)
-    return heads_each, math.ceil(places / number / STEP) * STEP
+    most = max(1, LOGITS // k.shape[2])
+    heads_each = _even_part(heads, max(1, most // places) * threads, threads)
+    return min(heads, heads_each), _even_part(places, most, STEP)
+
+
+def _even_part(length: int, most: int, step: int) -> int:
+    """The length of each part, a multiple of ``step``, if a whole is cut evenly."""
+    parts = math.ceil(length / most)
+    return math.ceil(length / parts / step) * step
 
 
 def _slices(

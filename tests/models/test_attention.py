@@ -193,6 +193,28 @@ def test_slicewise(monkeypatch, batch, queries, threads, logits):
     torch.testing.assert_close(results(slicewise, tensors), results(written_down, tensors))
 
 
+@pytest.mark.parametrize(
+    ('threads', 'heads', 'queries', 'size'),
+    [
+        (1, 4, 100, (1, 64)),
+        (2, 4, 100, (2, 64)),
+        (2, 3, 100, (2, 64)),
+        (8, 3, 100, (3, 64)),
+        (1, 4, 40, (1, 48)),
+        (1, 4, 16, (4, 16)),
+        (2, 9, 16, (6, 16)),
+        (2, 8, 16, (8, 16)),
+        (1, 3, 1, (3, 16)),
+    ],
+)
+def test_slices_are_even(monkeypatch, threads, heads, queries, size):
+    """Each thread gets 70 queries of a head or fewer, and as many heads as the others."""
+    monkeypatch.setattr(cpu_attention, 'LOGITS', 70 * 12)
+    monkeypatch.setattr(torch, 'get_num_threads', lambda: threads)
+    q, k = torch.zeros(1, heads, queries, WIDTH), torch.zeros(1, heads, 12, WIDTH)
+    assert cpu_attention._slice_size(q, k) == size
+
+
 def test_slicewise_with_heads_after_tokens():
     """Queries in the layout of the projections: (B, N, heads, d) viewed as (B, heads, N, d)."""
     tensors = inputs()
@@ -229,7 +251,7 @@ def test_fold_pads_widths_for_kernels(monkeypatch, narrow):
     assert widths == [(16, 16, 5 if narrow else 16)], '5 of the head and 6 of the table, padded'
 
 
-def test_a_bias_is_folded_once_for_the_blocks_of_a_stage():
+def test_a_bias_is_folded_once_for_the_blocks_of_a_stage(monkeypatch):
     attn, outer = build(eager=False).float(), tokens((4, 9)).float()
     factors = GridRelativePosition(NATIVE, NATIVE_KEYS).factors(
         relative_table().float(), (4, 9), key_hw((4, 9))
@@ -237,6 +259,9 @@ def test_a_bias_is_folded_once_for_the_blocks_of_a_stage():
     in_slices = attn.prepare_bias(factors, outer)
     assert isinstance(in_slices, Factors) and in_slices.queries.mT.is_contiguous()
     assert all(map(torch.equal, in_slices, factors))
+    with monkeypatch.context() as patched:
+        patched.setattr(torch.jit, 'is_tracing', lambda: True)
+        assert torch.equal(attn.prepare_bias(factors, outer), factors.bias()), 'for any runtime'
     lower = attn.prepare_bias(factors, outer.bfloat16())
     assert isinstance(lower, Folded) and lower.queries.dtype == torch.bfloat16
     expected = attn(outer, (4, 9), factors)
@@ -282,18 +307,29 @@ def forms(monkeypatch) -> list[str]:
 @pytest.mark.parametrize(
     ('few', 'dropout', 'form'),
     [
-        (2 * HEADS * 70 * 12, 0.0, 'explicit_attention'),
-        (2 * HEADS * 70 * 12 - 1, 0.0, 'slicewise'),
+        (HEADS * 70 * 12, 0.0, 'explicit_attention'),
+        (HEADS * 70 * 12 - 1, 0.0, 'slicewise'),
         (2**20, 1e-9, 'fold'),
     ],
 )
 def test_which_form_is_taken(monkeypatch, forms, few, dropout, form):
-    """By the number of logits, if nothing is dropped."""
+    """By the number of logits of an image, if nothing is dropped."""
     monkeypatch.setattr(attention, 'FEW_LOGITS', few)
     tensors = inputs()
     found = results(lambda *args: attend_biased(*args, dropout), tensors)
     torch.testing.assert_close(found, results(written_down, tensors))
     assert forms == [form]
+
+
+@pytest.mark.parametrize(
+    ('module', 'state'),
+    [(torch.compiler, 'is_compiling'), (torch.jit, 'is_tracing')],
+    ids=['compiled', 'traced'],
+)
+def test_a_graph_takes_the_same_form_for_any_size(monkeypatch, forms, module, state):
+    monkeypatch.setattr(module, state, lambda: True)
+    attend_biased(*inputs()[:3], Factors(*inputs()[3:]), 0.0)
+    assert forms == ['slicewise']
 
 
 def test_torch_func_takes_no_operators_of_our_own(monkeypatch, forms):
