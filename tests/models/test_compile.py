@@ -64,7 +64,7 @@ def test_training_at_a_static_size(build_shallow):
 
 
 @pytest.mark.timeout(300)
-def test_training_is_one_graph_for_several_sizes(build_shallow):
+def test_training_is_one_graph_for_two_sizes(build_shallow):
     """The fused form of attention, in blocks that are recomputed, with the same dropout.
 
     Sizes that are multiples of 64 share the graph, except in torch 2.6.
@@ -75,12 +75,12 @@ def test_training_is_one_graph_for_several_sizes(build_shallow):
     compiled = torch.compile(model, backend=counter, fullgraph=True, dynamic=True)
     # With floats as inputs of the graph, torch would compile it twice.
     with torch._dynamo.config.patch(specialize_float=True):
-        for hw in [(192, 256), (256, 192), (192, 320)]:
+        for hw in [(192, 256), (256, 192)]:
             image = golden.image(2, *hw).double()
             torch.testing.assert_close(*same_draws(compiled, model, image))
             graphs.append(counter.frame_count)
     if TorchVersion(torch.__version__) >= '2.11':
-        assert graphs == [1, 1, 1], 'another size was compiled again'
+        assert graphs == [1, 1], 'another size was compiled again'
 
 
 def test_the_folded_bias_is_one_graph():
