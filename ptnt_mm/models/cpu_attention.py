@@ -48,7 +48,8 @@ def runs_slicewise(q: Tensor) -> bool:
 
 def with_queries_last(factors: Factors) -> Factors:
     """Put the factors into the order of memory in which :func:`slicewise` reads them."""
-    return factors._replace(queries=factors.queries.mT.contiguous().mT)
+    # torch.compile of torch 2.6 cannot read a named tuple's _replace.
+    return Factors(factors.queries.mT.contiguous().mT, factors.rows, factors.columns)
 
 
 def slicewise(q: Tensor, k: Tensor, v: Tensor, factors: Factors) -> Tensor:
