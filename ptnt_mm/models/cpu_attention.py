@@ -124,7 +124,7 @@ def _attend_backward(
 
 
 def _slice_size(q: Tensor, k: Tensor) -> tuple[int, int]:
-    """Heads and queries of a slice: ``LOGITS`` for each thread, which computes its own heads."""
+    """Heads and queries of a slice: equally many heads and about ``LOGITS`` for each thread."""
     threads, (heads, places) = torch.get_num_threads(), q.shape[1:3]
     most = max(1, LOGITS // k.shape[2])
     heads_each = _even_part(heads, max(1, most // places) * threads, threads)

@@ -186,7 +186,7 @@ def results(form, tensors: list[Tensor]) -> list[Tensor]:
 @pytest.mark.parametrize('batch', [1, 2])
 @pytest.mark.parametrize('queries', [1, 32, 70])
 def test_slicewise(monkeypatch, batch, queries, threads, logits):
-    """One slice of 32 queries after the other, or all at once; one, two or all heads at a time."""
+    """Slices of 16 or 48 queries, or all at once; one, two or all heads at a time."""
     monkeypatch.setattr(cpu_attention, 'LOGITS', logits)
     monkeypatch.setattr(torch, 'get_num_threads', lambda: threads)
     tensors = inputs(batch, queries)
@@ -208,7 +208,7 @@ def test_slicewise(monkeypatch, batch, queries, threads, logits):
     ],
 )
 def test_slices_are_even(monkeypatch, threads, heads, queries, size):
-    """Each thread gets 70 queries of a head or fewer, and as many heads as the others."""
+    """A thread gets about 70 queries at a time, of equally many heads as any other."""
     monkeypatch.setattr(cpu_attention, 'LOGITS', 70 * 12)
     monkeypatch.setattr(torch, 'get_num_threads', lambda: threads)
     q, k = torch.zeros(1, heads, queries, WIDTH), torch.zeros(1, heads, 12, WIDTH)
