@@ -109,17 +109,25 @@ def not_in_file(key: str) -> str:
 
 
 def shifted_ids(used: set, known: set) -> str:
-    """Say that ids count from another number than the categories do; empty if they do not.
+    """Say that labels count classes from another number than their names; empty if they do not.
+
+    A small data set may have no objects of some classes. So it is enough that all ids in use are
+    those of a shifted list, and that one of them is no class.
 
     Args:
-        used: Ids of categories that annotations have.
-        known: Ids of the categories.
+        used: Ids of classes that labels have.
+        known: Ids of the classes that have names.
     """
-    if not all(isinstance(value, int) for value in used | known):
+    if len(known) < 2 or not all(isinstance(value, int) for value in used | known):
         return ''
     for step in (1, -1):
-        if len(known) > 1 and used == {value + step for value in known}:
-            return f'annotations count categories from {min(used)}, the list from {min(known)}'
+        shifted = {value + step for value in known}
+        if used <= shifted and (strangers := used - known):
+            return (
+                f'the labels count classes from {min(shifted)}, their names from {min(known)}, as '
+                f'if all objects had the class of a neighbour: change the numbers, or add a name '
+                f'for {min(strangers)} if that is one more class'
+            )
     return ''
 
 
@@ -209,7 +217,7 @@ def _strangers(
     as_text = {str(value) for value in known}
     used = {entry[key] for entry in annotations}
     if key == 'category_id' and (shift := shifted_ids(used, known)):
-        advice = f'{shift}: all objects have the class of a neighbour'
+        advice = shift
     elif all(str(entry[key]) in as_text for entry in lost):
         advice = 'the same ids exist with a different type: write all as numbers, not as text'
     else:

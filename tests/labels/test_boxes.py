@@ -238,7 +238,11 @@ def test_images_of_one_id_are_skipped_together(tmp_path: Path):
 
 @pytest.mark.parametrize(
     ('ids', 'values'),
-    [([0, 1], 'from 1, the list from 0'), ([2, 3], 'from 1, the list from 2'), ([1, 1], "'van'")],
+    [
+        ([0, 1], 'from 1, their names from 0'),
+        ([2, 3], 'from 1, their names from 2'),
+        ([1, 1], "'van'"),
+    ],
     ids=['from 0', 'from 2', 'one id'],
 )
 def test_category_ids_that_mean_something_else_are_an_error(tmp_path: Path, ids, values: str):
@@ -247,6 +251,39 @@ def test_category_ids_that_mean_something_else_are_an_error(tmp_path: Path, ids,
         category['id'] = number
     with pytest.raises(UserError, match=values):
         read(tmp_path, content)
+
+
+COUNTED = 'from 1, their names from 0.* add a name for 3 if'
+
+
+def yolo(root: Path, classes: list[int]) -> Labels:
+    """Read images with an object of each class; three classes have names."""
+    for folder in ('images', 'labels'):
+        (root / folder).mkdir(parents=True)
+    Image.new('RGB', (96, 64)).save(root / 'images' / 'im0.png')
+    (root / 'data.yaml').write_text('train: images\nnames: [car, van, bus]\n')
+    lines = [f'{index} 0.{place} 0.5 0.2 0.2' for place, index in enumerate(classes, start=2)]
+    (root / 'labels' / 'im0.txt').write_text('\n'.join(lines))
+    return read(root)
+
+
+@pytest.mark.parametrize('classes', [[1, 2, 3], [2, 3], [3]])
+def test_classes_counted_from_1_are_an_error(tmp_path: Path, classes: list[int]):
+    """Also if there is no object of the first."""
+    with pytest.raises(UserError, match=COUNTED):
+        yolo(tmp_path / 'yolo', classes)
+    content = coco(tmp_path / 'coco')
+    content['categories'] = [dict(id=i, name=name) for i, name in enumerate(['car', 'van', 'bus'])]
+    for i, entry in enumerate(content['annotations']):
+        entry['category_id'] = classes[i % len(classes)]
+    with pytest.raises(UserError, match=COUNTED):
+        read(tmp_path / 'coco', content)
+
+
+def test_one_class_without_a_name_is_reported(tmp_path: Path):
+    labels = yolo(tmp_path, [0, 1, 3])
+    assert [one.label for one in labels.images[0].objects] == ['car', 'van']
+    assert any('objects of an unknown class' in line for line in summary(labels))
 
 
 def test_one_image_with_two_entries_has_the_objects_of_both(tmp_path: Path):

@@ -86,7 +86,7 @@ def _add(collector: Collector, file: Path, images: list, annotations: list, cate
             labels.report(file, not_in_file('image_id'), f'id {entry.get("id")}: {key}')
     used = {_number(entry.get('category_id')) for entries in found.values() for entry in entries}
     if shift := shifted_ids(used, set(map(_number, names))):
-        raise UserError(f'{file}: {shift}: all objects would have the class of a neighbour')
+        raise UserError(f'{file}: {shift}')
     for key, entries in found.items():
         if (image := known[key]) is not None:
             collector.add(file, image, _objects(labels, file, image, entries, names))

@@ -126,7 +126,7 @@ def _read(tree: Tree) -> Labels:
         known = names.of(source)
         collector.add(source, image, objects_of(labels, source, lines, image, known, lengths))
     if shift := shifted_ids(indices, names.numbers):
-        raise UserError(f'{tree.root}: {shift}: all objects would have the class of a neighbour')
+        raise UserError(f'{tree.root}: {shift}')
     _note_background(labels, used, without)
     if not names.numbers:
         labels.notes.append('there are no class names: write them to classes.txt, one per line')
