@@ -104,11 +104,9 @@ def _attend_backward(
     weights_buffer, logits_buffer = _buffer(q, k, size), _buffer(q, k, size)
     for image in range(len(q)):
         of_keys = k[image], v[image], grad_k[image], grad_v[image]
-        of_queries = (
-            *(q[image], queries[0], grad[image], sums[image], means[image]),
-            *(grad_q[image], grad_queries[0]),
-        )
-        for part in _slices(size, of_keys, of_queries):
+        of_queries = q[image], queries[0], grad[image], sums[image], means[image]
+        grads = grad_q[image], grad_queries[0]
+        for part in _slices(size, of_keys, of_queries + grads):
             k_, v_, grad_k_, grad_v_, q_, queries_, grad_, sums_, means_ = part[:9]
             grad_q_, grad_queries_ = part[9:]
             # Interpolation rows sum to 1, so this subtracts the log-sum-exp from every logit.

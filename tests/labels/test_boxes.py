@@ -282,7 +282,8 @@ def test_classes_counted_from_1_are_an_error(tmp_path: Path, classes: list[int])
 
 def test_one_class_without_a_name_is_reported(tmp_path: Path):
     labels = yolo(tmp_path, [0, 1, 3])
-    assert [one.label for one in labels.images[0].objects] == ['car', 'van']
+    (image,) = labels.images
+    assert [found.label for found in image.objects] == ['car', 'van']
     assert any('objects of an unknown class' in line for line in summary(labels))
 
 
