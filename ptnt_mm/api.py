@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # for editors, which show arguments
     from ptnt_mm.export.export import export as export
     from ptnt_mm.inference.infer import infer as infer
     from ptnt_mm.project.create import create_project as create_project
+    from ptnt_mm.project.pretrain import pretrain as pretrain
     from ptnt_mm.report.data_page import report_data as report_data
     from ptnt_mm.report.report import report as report
     from ptnt_mm.visualize.visualize import visualize as visualize
@@ -24,6 +25,7 @@ _MODULES = {
     'create_project': 'ptnt_mm.project.create',
     'export': 'ptnt_mm.export.export',
     'infer': 'ptnt_mm.inference.infer',
+    'pretrain': 'ptnt_mm.project.pretrain',
     'read_config': 'ptnt_mm.config.read',
     'report': 'ptnt_mm.report.report',
     'report_data': 'ptnt_mm.report.data_page',

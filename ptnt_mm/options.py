@@ -55,12 +55,13 @@ def point(text: str) -> tuple[float, float]:
 # ---- What several commands have
 
 
+def _cfg_options(example: str) -> Repeatable:
+    return Repeatable('cfg_options', f'change settings: {example}', setting, metavar='KEY=VALUE')
+
+
 def _config(example: str = 'train_dataloader.batch_size=4 train_cfg.max_epochs=3') -> tuple:
     about = 'a file, the name of a config of this package, or a folder created by ptnt new'
-    return (
-        Argument('config', about),
-        Repeatable('cfg_options', f'change settings: {example}', setting, metavar='KEY=VALUE'),
-    )
+    return Argument('config', about), _cfg_options(example)
 
 
 _CHECKPOINT = Argument('checkpoint', 'a training checkpoint; by default the best or the newest in '
@@ -151,6 +152,46 @@ ptnt train retinanet_ptnt_s_1x --pretrained ptnt_s_82.0.pth.tar
                choices=('tensorboard', 'wandb', 'mlflow')),
         Option('seed', "seed of every random choice; by default the config's, or a new one", int),
         Switch('deterministic', 'use deterministic operations; slower on a GPU'),
+    ),
+)
+
+_PRETRAIN = Command(
+    'pretrain',
+    'pretrain a backbone on images without labels',
+    """Pretrain a backbone on images without labels: it imitates a trained network.
+
+ptnt pretrain photos start.safetensors --backbone ptnt_ti
+ptnt new labelled project --backbone ptnt_ti --weights start.safetensors
+""",
+    words=(
+        Argument('images', 'the folder of images; folders in it count too', Path),
+        Argument('file', 'the file of weights to write, .safetensors (float16) or .pth', Path),
+        _cfg_options('optim_wrapper.optimizer.lr=5e-4 model.mosaic=0'),
+        _LOCAL_RANK,
+    ),
+    keywords=(
+        Option('backbone', 'the network to train: a name or a registered class with its arguments, '
+               'as for ptnt new', required=True),
+        Option('weights', 'weights of the backbone to start from; by default random '
+               'initialisation', metavar='WEIGHTS'),
+        Option('teacher', 'the network to imitate: a backbone as for ptnt new, or a config or '
+               'project whose backbone is trained', default='efficientnet_lite0', metavar='NAME'),
+        Option('teacher_weights', "the teacher's weights; by default the published ones, or the "
+               'best checkpoint of its project', metavar='WEIGHTS'),
+        Option('views', 'images seen in all', positive, 200_000, metavar='N'),
+        Option('size', 'side of a view, from 64; half of the steps see mosaics of four views', int,
+               128, metavar='PIXELS'),
+        Option('batch', 'views in a step of one process', positive, 16, metavar='N'),
+        _WORK_DIR,
+        Option('resume', 'continue from a checkpoint, by default the newest in the work dir',
+               metavar='PATH', alone='auto'),
+        Switch('overwrite', 'delete the output of an earlier run, and replace the file',
+               instead_of='resume'),
+        Switch('amp', 'mixed precision; on a CPU, faster only if it computes with bfloat16'),
+        Switch('compile', 'compile the backbone: minutes at the start, then up to twice as fast'),
+        Option('log', 'also log losses there', choices=('tensorboard', 'wandb', 'mlflow')),
+        Option('seed', 'seed of every random choice; by default 0', int),
+        _LAUNCHER,
     ),
 )
 
@@ -451,8 +492,8 @@ ptnt completion fish > ~/.config/fish/completions/ptnt.fish
 COMMANDS = {
     command.name: command
     for command in (
-        _NEW, _TRAIN, _TEST, _INFER, _EXPORT, _CHECK, _VISUALIZE, _REPORT, _CHECKPOINT_FILES,
-        _WEIGHTS, _COMPLEXITY, _CONFIGS, _DEMO, _DOCTOR, _MMCV_OPS, _COMPLETION,
+        _NEW, _PRETRAIN, _TRAIN, _TEST, _INFER, _EXPORT, _CHECK, _VISUALIZE, _REPORT,
+        _CHECKPOINT_FILES, _WEIGHTS, _COMPLEXITY, _CONFIGS, _DEMO, _DOCTOR, _MMCV_OPS, _COMPLETION,
     )
 }
 """By name, in the order of ``ptnt --help``."""

@@ -12,7 +12,7 @@ from ptnt_mm.export.formats import FORMATS
 from ptnt_mm.options import COMMANDS, as_flags, page
 from ptnt_mm.utils.arguments import Command
 
-OF_PYTHON = {'command', 'config_name', 'on_findings', 'on_line', 'splits'}
+OF_PYTHON = {'command', 'config_name', 'on_findings', 'on_line', 'settings', 'splits'}
 """Keyword arguments that are not options."""
 
 FUNCTIONS = [command for command in COMMANDS.values() if command.keywords]

@@ -52,6 +52,17 @@ def after_new(
     return '\n'.join(starts), '\n'.join(following)
 
 
+def after_pretrain(file: Path, backbone: str) -> str:
+    """The commands that use the weights."""
+    path, name = shlex.quote(near(file)), shlex.quote(backbone)
+    return (
+        f'Weights of the backbone: {near(file)}\n\nNext:\n'
+        f'  ptnt new IMAGES PROJECT --backbone {name} --weights {path}\n'
+        f'  ptnt train CONFIG --pretrained {path}\n'
+        f'  ptnt checkpoint inspect {path}'
+    )
+
+
 def after_train(runner: 'Runner', args: Namespace) -> str:
     """The scores of the best evaluation, the paths of the results, and the next commands."""
     from ptnt_mm.drawing.curves import draw_curves

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ptnt_mm.cli.closings import after_new, after_test, after_train
+from ptnt_mm.cli.closings import after_new, after_pretrain, after_test, after_train
 from ptnt_mm.cli.json_output import json_output
 from ptnt_mm.cli.start import command_line, importing, keywords
 from ptnt_mm.utils.console import show, spelled
@@ -103,6 +103,20 @@ def train(args: Namespace) -> None:
     runner = train(_config_of(args), **given, command=command_line())
     if is_main_process():
         show(after_train(runner, args))
+
+
+def pretrain(args: Namespace) -> None:
+    """Pretrain a backbone, and print how to use its weights."""
+    with importing():
+        from mmengine.dist import is_main_process
+
+        from ptnt_mm.api import pretrain
+        from ptnt_mm.config.read import parse_options
+
+    given, settings = keywords('pretrain', args), parse_options(args.cfg_options)
+    file = pretrain(args.images, args.file, **given, settings=settings, command=command_line())
+    if is_main_process():
+        show(after_pretrain(file, args.backbone))
 
 
 def test(args: Namespace) -> None:

@@ -16,6 +16,7 @@ GROUPS = dict(
     dino='boxes on COCO, 12 epochs',
     gfl='boxes on COCO, 36 epochs',
     mask_rcnn='boxes and masks on COCO, 12 or 36 epochs',
+    pretrain='a start for a backbone, from images without labels',
     retinanet='boxes on COCO, 12 or 36 epochs: the benchmark of the paper',
     rtmdet='boxes on COCO, 12 epochs',
     semantic_fpn='class masks on ADE20K',
@@ -28,9 +29,9 @@ _NETWORK = re.compile('_(ptnt|tnt|cpvt|r50)_')
 
 
 def group_of(name: str) -> str:
-    """The group of a config: 'custom', 'demo', or what stands before its network."""
+    """The group of a config: 'custom', 'demo', 'pretrain', or what stands before its network."""
     first = name.partition('_')[0]
-    return first if first in ('custom', 'demo') else _NETWORK.split(name)[0]
+    return first if first in ('custom', 'demo', 'pretrain') else _NETWORK.split(name)[0]
 
 
 def names_in(group: str | None, names: Iterable[str]) -> list[str]:

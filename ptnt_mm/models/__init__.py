@@ -6,6 +6,7 @@ Importing this package also registers the constructors in ``optimizer.py``.
 from ptnt_mm.models import optimizer  # noqa: F401
 from ptnt_mm.models.classifiers import PlainClassifier, PyramidTNTClassifier
 from ptnt_mm.models.cpvt import CPVT
+from ptnt_mm.models.distillation import BackboneTeacher, FeatureDistiller, TimmTeacher
 from ptnt_mm.models.necks import FinerLevelNeck, SimpleFeaturePyramid, TransposedConvNeck
 from ptnt_mm.models.pyramid_tnt import PyramidTNT
 from ptnt_mm.models.timm_features import TimmFeatures
@@ -14,6 +15,8 @@ from ptnt_mm.models.tnt import TNT, LegacyTNT
 __all__ = [
     'CPVT',
     'TNT',
+    'BackboneTeacher',
+    'FeatureDistiller',
     'FinerLevelNeck',
     'LegacyTNT',
     'PlainClassifier',
@@ -21,5 +24,6 @@ __all__ = [
     'PyramidTNTClassifier',
     'SimpleFeaturePyramid',
     'TimmFeatures',
+    'TimmTeacher',
     'TransposedConvNeck',
 ]

@@ -1,12 +1,15 @@
 """Parameter groups of an optimizer: merged, checked, and optionally by depth."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-from mmengine.optim import DefaultOptimWrapperConstructor
+import torch
+from mmengine.optim import DefaultOptimWrapperConstructor, OptimWrapper
+from mmengine.runner.amp import autocast
 from torch import nn
 
-from ptnt_mm.registry import OPTIM_WRAPPER_CONSTRUCTORS
+from ptnt_mm.registry import OPTIM_WRAPPER_CONSTRUCTORS, OPTIM_WRAPPERS
 from ptnt_mm.utils.errors import UserError
 
 Group = dict[str, Any]
@@ -119,3 +122,18 @@ def _joined(groups: list[Group]) -> list[Group]:
         same = joined.setdefault(key, dict(params=[], **settings))
         same['params'] += group['params']
     return list(joined.values())
+
+
+@OPTIM_WRAPPERS.register_module()
+class Bfloat16OptimWrapper(OptimWrapper):
+    """Compute in bfloat16 where torch's autocast does, on any device.
+
+    MMEngine's ``AmpOptimWrapper`` needs an accelerator. bfloat16 has the range of float32, so
+    losses are not scaled.
+    """
+
+    @contextmanager
+    def optim_context(self, model: nn.Module) -> Iterator[None]:
+        """The context of a forward pass."""
+        with super().optim_context(model), autocast(dtype=torch.bfloat16):
+            yield

@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -28,7 +29,7 @@ from ptnt_mm.weights.networks import Network, family, trunk_roots
 from ptnt_mm.weights.published import locate
 from ptnt_mm.weights.reader.hub import is_hub_address, read_address
 from ptnt_mm.weights.reader.read import is_address, read_checkpoint
-from ptnt_mm.weights.reader.tensors_file import require_package
+from ptnt_mm.weights.reader.tensors_file import read_metadata, require_package
 
 # Metadata of a published checkpoint. Inferencers print the class names.
 _METADATA = ('epoch', 'iter', 'time', 'seed', 'mmengine_version', 'dataset_meta', 'arch', 'metric')
@@ -73,12 +74,25 @@ def describe_checkpoint(file: str) -> Iterator[tuple[str, Any]]:
     strangers = [key for key in trunk if key.split('.')[0] not in roots]
     unused = (report.unused if report else strangers) + others
     yield 'unused', ', '.join(_unused(checkpoint, entry, unused)) or 'nothing'
+    for name, value in read_card(file, checkpoint).items():
+        yield name, value
     # Short entries of its metadata.
     hub = checkpoint.get('message_hub', {}).get('runtime_info', {})
     metadata = {**checkpoint.get('meta', {}), 'metric': hub.get('best_score'), **checkpoint}
     for name in ('epoch', 'iter', 'metric', 'time'):
         if isinstance(metadata.get(name), (str, int, float)):
             yield name, metadata[name]
+
+
+def read_card(file: str, checkpoint: dict[str, Any]) -> dict[str, Any]:
+    """How weights of ``ptnt pretrain`` came about; empty for other files."""
+    card = checkpoint.get('card')
+    if file.endswith('.safetensors') and Path(file).is_file():
+        try:
+            card = json.loads(read_metadata(Path(file)).get('card', 'null'))
+        except ValueError:
+            card = None
+    return card if isinstance(card, dict) else {}
 
 
 def convert_checkpoint(file: str, out: Path, overwrite: bool = False) -> Path:
@@ -92,7 +106,7 @@ def convert_checkpoint(file: str, out: Path, overwrite: bool = False) -> Path:
     check_new(out, overwrite)
     file = locate(file)
     weights = own_weights(read_checkpoint(file), file)
-    content = as_safetensors(weights) if out.suffix == '.safetensors' else _saved(weights)
+    content = as_safetensors(weights) if out.suffix == '.safetensors' else saved(weights)
     write_atomically(out, content)
     return out
 
@@ -112,7 +126,7 @@ def publish_checkpoint(file: str, folder: Path | None = None, overwrite: bool = 
     checkpoint = read_checkpoint(file)
     meta = checkpoint.get('meta', checkpoint)
     published = {key: meta[key] for key in _METADATA if key in meta}
-    content = _saved({'meta': published, 'state_dict': own_weights(checkpoint, file)})
+    content = saved({'meta': published, 'state_dict': own_weights(checkpoint, file)})
     stem = re.sub(r'\.(pth\.tar|pth|pt|safetensors)$', '', _name(file))
     out = folder / f'{stem}-{hashlib.sha256(content).hexdigest()[:8]}.pth'
     check_new(out, overwrite)
@@ -175,14 +189,14 @@ def _unused(checkpoint: dict, entry: str, keys: list[str]) -> list[str]:
     return unused
 
 
-def _saved(content: dict) -> bytes:
+def saved(content: dict) -> bytes:
     """The bytes of ``torch.save``, in memory, so that the hash does not depend on a file name."""
     buffer = io.BytesIO()
     torch.save(content, buffer)
     return buffer.getvalue()
 
 
-def as_safetensors(weights: Weights) -> bytes:
+def as_safetensors(weights: Weights, metadata: dict[str, str] | None = None) -> bytes:
     """The bytes of a safetensors file; raise a UserError for names that it cannot contain."""
     require_package()
     from safetensors.torch import save
@@ -193,4 +207,4 @@ def as_safetensors(weights: Weights) -> bytes:
         raise UserError(
             f'.safetensors cannot contain weights named {first_few(odd)}: convert to .pth'
         )
-    return save(weights)
+    return save(weights, metadata)

@@ -17,8 +17,8 @@ def _host(name: str) -> str:
     return next(others, 'mmdet')
 
 
-HOSTS = {name: _host(name) for name in config_names()}
-"""The host of every config, by the runtime that it inherits."""
+HOSTS = {name: _host(name) for name in config_names() if not name.startswith('pretrain_')}
+"""The host of every config, by the runtime that it inherits; pretraining needs none."""
 
 SIZES = dict(ti='tiny', s='small', m='medium', b='base')
 

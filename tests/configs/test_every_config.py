@@ -19,9 +19,10 @@ from ptnt_mm.models.pyramid_tnt import ARCHS
 from ptnt_mm.models.tnt import TNT_ARCHS
 
 from . import test_classification, test_detection, test_segmentation
+from .models import HOSTS as OF_HOSTS
 from .models import build, necks
 
-NAMES = zoo.config_names()
+NAMES = sorted(OF_HOSTS)
 SPARED = ('backbone.outer_pos', 'backbone.inner_pos', 'backbone.cls_token')
 
 

@@ -2,6 +2,7 @@
 
 from ptnt_mm.engine.hooks.checkpoint_guard import CheckpointGuardHook
 from ptnt_mm.engine.hooks.checkpointing import WholeCheckpointHook
+from ptnt_mm.engine.hooks.compiling import CompileHook
 from ptnt_mm.engine.hooks.corrupt_images import SkipCorruptImagesHook
 from ptnt_mm.engine.hooks.drawing import DrawPredictionsHook, DrawValidationHook
 from ptnt_mm.engine.hooks.health import HealthHook
@@ -11,6 +12,7 @@ from ptnt_mm.engine.repeat import RepeatableHook
 
 __all__ = [
     'CheckpointGuardHook',
+    'CompileHook',
     'DrawPredictionsHook',
     'DrawValidationHook',
     'HealthHook',

@@ -83,7 +83,7 @@ class _Watched:
             if file is None:
                 # Other annotations do not come from separate files.
                 raise
-            reason = one_line(error)
+            reason = one_line(error).removeprefix(f'{file} ').removeprefix('cannot be read: ')
             if file not in self.unreadable:
                 self.unreadable.add(file)
                 what = f'{file} cannot be read and is skipped: {reason}'

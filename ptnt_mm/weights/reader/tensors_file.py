@@ -20,6 +20,14 @@ def require_package() -> None:
         raise CheckpointError('.safetensors files need a package: pip install safetensors')
 
 
+def read_metadata(file: Path) -> dict[str, str]:
+    """The texts by name in the header of a file that :func:`load_safetensors` has read."""
+    from safetensors import safe_open
+
+    with safe_open(file, framework='pt') as tensors:
+        return tensors.metadata() or {}
+
+
 def load_safetensors(file: Path, map_location: Any) -> dict[str, torch.Tensor]:
     """Read all tensors of a file.
 

@@ -1,0 +1,37 @@
+"""Compile parts of a model for training."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from mmengine.hooks import Hook
+from mmengine.model import is_model_wrapper
+
+from ptnt_mm.registry import HOOKS
+
+
+@HOOKS.register_module()
+class CompileHook(Hook):
+    """Compile parts of a model with ``torch.compile`` when training starts.
+
+    MMEngine's ``compile=True`` compiles the whole step with the losses and the optimizer: for
+    detectors that is a new graph for each number of objects. Parts keep their names in checkpoints.
+
+    Args:
+        parts: Names of modules, such as 'backbone' and 'neck'.
+        dynamic: Whether one graph serves images of all sizes; by default, each size of the first
+            few gets its own, as torch chooses.
+    """
+
+    def __init__(self, parts: Sequence[str] = ('backbone',), dynamic: bool | None = None):
+        self.parts = tuple(parts)
+        self.dynamic = dynamic
+
+    def before_train(self, runner: Any) -> None:
+        """Compile each part; it takes place at its first forward pass.
+
+        Raises:
+            AttributeError: torch's, if the model has no part of this name.
+        """
+        model = runner.model.module if is_model_wrapper(runner.model) else runner.model
+        for name in self.parts:
+            model.get_submodule(name).compile(dynamic=self.dynamic)

@@ -1,0 +1,214 @@
+"""Pretrain a backbone on images without labels, for ``ptnt pretrain``."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from mmengine.config import Config
+from mmengine.device import get_device
+from mmengine.dist import is_main_process
+
+from ptnt_mm.config.read import apply_options, read_config
+from ptnt_mm.config.view import ConfigView
+from ptnt_mm.config.zoo import config_root
+from ptnt_mm.data.image_files import find_images
+from ptnt_mm.engine.run_checkpoints import best_checkpoint
+from ptnt_mm.engine.train import train
+from ptnt_mm.engine.work_dir import find_work_dir
+from ptnt_mm.options import documented
+from ptnt_mm.project.backbones import PUBLISHED, MeasuredBackbone, can_be_had, find_backbone
+from ptnt_mm.utils.atomic_files import check_new, write_atomically
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.version import __version__
+from ptnt_mm.weights.files import as_safetensors, saved
+from ptnt_mm.weights.names import Weights
+
+_SCOPE = 'mmengine'  # needs no host; names of a host's classes begin with its scope
+_SUFFIXES = ('.safetensors', '.pth')
+_LEAST_SIZE = 64  # pixels: one token of the coarsest stage of a PyramidTNT
+_WARM_UP = 100  # iterations
+_BATCH = 16  # views, that the learning rate of the config is for
+
+
+@documented('pretrain')
+def pretrain(
+    images: Path | str,
+    file: Path | str,
+    *,
+    backbone: str,
+    weights: Path | str | None = None,
+    teacher: str = 'efficientnet_lite0',
+    teacher_weights: Path | str | None = None,
+    views: int = 200_000,
+    size: int = 128,
+    batch: int = 16,
+    work_dir: Path | str | None = None,
+    resume: Path | str | None = None,
+    overwrite: bool = False,
+    amp: bool = False,
+    compile: bool = False,
+    log: str | None = None,
+    seed: int | None = None,
+    launcher: str = 'none',
+    settings: dict[str, Any] | None = None,
+    command: tuple[str, ...] = (),
+) -> Path:
+    """Let a backbone imitate a trained network on images without labels.
+
+    Args:
+        images: The folder of images; folders in it count too. Only read.
+        file: The file to write the backbone's weights to, .safetensors (float16) or .pth.
+        settings: Further settings of the config, by dotted keys.
+        command: The command line, for the log.
+
+    Returns:
+        The file.
+
+    Raises:
+        UserError: if there are no images, if a backbone or its weights cannot be had, if the file
+            exists, or as for :func:`~ptnt_mm.engine.train.train`.
+    """
+    images, file = Path(images), Path(file)
+    _check_numbers(views=(views, 1), size=(size, _LEAST_SIZE), batch=(batch, 1))
+    if file.suffix not in _SUFFIXES:
+        raise UserError(f'{file}: expected a name that ends in {" or ".join(_SUFFIXES)}')
+    check_new(file, overwrite or resume is not None)
+    number = len(find_images(images).files)
+    student = find_backbone(backbone, weights and str(weights), _SCOPE)
+    config = pretraining_config(
+        student, find_teacher(teacher, teacher_weights), images, views, size, batch
+    )
+    if compile:
+        config.custom_hooks = [*config.custom_hooks, dict(type='CompileHook', dynamic=False)]
+    if amp and get_device() == 'cpu':
+        config.optim_wrapper.type, amp = 'Bfloat16OptimWrapper', False
+    apply_options(config, settings or {})
+    runner = train(
+        config,
+        work_dir or Path('work_dirs', file.stem),
+        resume=resume,
+        overwrite=overwrite,
+        amp=amp,
+        log=log,
+        seed=seed,
+        launcher=launcher,
+        command=command,
+    )
+    if is_main_process():
+        model = getattr(runner.model, 'module', runner.model)
+        card = dict(
+            backbone=backbone,
+            teacher=teacher,
+            images=number,
+            views=views,
+            size=size,
+            command=' '.join(command),
+            ptnt_mm=__version__,
+        )
+        write_weights(file, model.backbone.state_dict(), card)
+    return file
+
+
+def pretraining_config(
+    student: MeasuredBackbone, teacher: dict, images: Path, views: int, size: int, batch: int
+) -> Config:
+    """The config of a pretraining, from ``configs/_base_/pretrain.py``.
+
+    Args:
+        student: The backbone to train.
+        teacher: Settings of a teacher.
+        images: The folder of images.
+        views: Images seen in all; the last step is completed.
+        size: Side of a view in pixels.
+        batch: Views in a step of one process.
+    """
+    config = read_config(config_root() / '_base_' / 'pretrain.py')
+    iterations = math.ceil(views / batch)
+    # GroupNorm is for detectors, whose steps have few images; here, a step has many.
+    config.model.update(backbone=student.settings, teacher=teacher, size=size)
+    config.model.data_preprocessor.update(mean=student.mean, std=student.std)
+    loader = config.train_dataloader
+    loader.batch_size = batch
+    loader.dataset.data_root = str(images)
+    loader.dataset.pipeline[1].size = size
+    config.train_cfg.max_iters = iterations
+    # With the square root of the batch, as for `ptnt new`.
+    lr = config.optim_wrapper.optimizer.lr * (batch / _BATCH) ** 0.5
+    config.optim_wrapper.optimizer.lr = float(f'{lr:.2g}')
+    config.auto_scale_lr = dict(base_batch_size=batch)
+    checkpoint = config.default_hooks.checkpoint
+    checkpoint.interval = min(checkpoint.interval, iterations)
+    warm_up, cosine = config.param_scheduler
+    warm_up.end = max(min(_WARM_UP, iterations // 10), 2)
+    cosine.T_max = cosine.end = iterations
+    return config
+
+
+def find_teacher(name: str, weights: Path | str | None = None) -> dict:
+    """The settings of a teacher.
+
+    Args:
+        name: A backbone as for ``ptnt new``; or a config or a project, whose backbone teaches.
+        weights: Its file; by default the published weights, or the best checkpoint of the config's
+            work dir.
+
+    Raises:
+        UserError: if there is no such network, or its weights cannot be had.
+    """
+    if name.endswith('.py') or Path(name).is_dir():
+        return _teacher_of_run(name, weights)
+    if weights is None and not can_be_had(name):
+        raise UserError(
+            f'`teacher={name}`: it has no weights that can be had here: pass a file with '
+            '`teacher_weights`, or choose another teacher'
+        )
+    found = find_backbone(name, PUBLISHED if weights is None else str(weights), _SCOPE)
+    scale = dict(mean=found.mean, std=found.std)
+    if found.settings['type'] == 'TimmFeatures':  # timm's classifiers have logits, too
+        init_cfg = found.settings['init_cfg']
+        return dict(type='TimmTeacher', model=found.settings['model'], init_cfg=init_cfg, **scale)
+    return dict(type='BackboneTeacher', backbone=found.settings, **scale)
+
+
+def _teacher_of_run(config: str, weights: Path | str | None) -> dict:
+    """The backbone of a trained model."""
+    view = ConfigView(read_config(config))
+    weights = weights or best_checkpoint(find_work_dir(view.config))
+    if weights is None:
+        raise UserError(
+            f'`teacher={config}`: its work dir has no checkpoint: train it first, or pass a file '
+            'with `teacher_weights`'
+        )
+    scale = view.preprocessor
+    if not scale.get('bgr_to_rgb') or scale.get('mean') is None:
+        raise UserError(
+            f'`teacher={config}`: its data_preprocessor is {dict(scale)}: expected bgr_to_rgb=True '
+            'with a mean and a std'
+        )
+    init_cfg = dict(type='Pretrained', checkpoint=str(weights), prefix='backbone.')
+    return dict(
+        type='BackboneTeacher',
+        backbone=dict(view.backbone, init_cfg=init_cfg, _scope_=view.scope),
+        mean=list(scale['mean']),
+        std=list(scale['std']),
+    )
+
+
+def write_weights(file: Path, weights: Weights, card: dict[str, Any]) -> None:
+    """Write a backbone's weights with a card of how they came about.
+
+    A .safetensors file has float16, half the size; its weights lose nothing that training needs.
+    """
+    weights = {key: weight.detach().cpu().contiguous() for key, weight in weights.items()}
+    if file.suffix == '.pth':
+        write_atomically(file, saved(dict(state_dict=weights, card=card)))
+        return
+    half = {k: w.half() if w.is_floating_point() else w for k, w in weights.items()}
+    write_atomically(file, as_safetensors(half, dict(card=json.dumps(card))))
+
+
+def _check_numbers(**numbers: tuple[int, int]) -> None:
+    for name, (value, least) in numbers.items():
+        if type(value) is not int or value < least:
+            raise UserError(f'`{name}={value!r}`: expected an integer from {least}')

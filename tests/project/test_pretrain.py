@@ -1,0 +1,151 @@
+"""`ptnt pretrain`: a backbone learns from a teacher, on images without labels."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from micro import MICRO_ARCH
+from PIL import Image
+from safetensors import safe_open
+
+from ptnt_mm.api import pretrain
+from ptnt_mm.models import PyramidTNT
+from ptnt_mm.project.pretrain import find_teacher
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.weights.files import describe_checkpoint
+from ptnt_mm.weights.pretrained import load_pretrained
+from ptnt_mm.weights.reader.read import read_checkpoint
+
+STUDENT = f'PyramidTNT(arch={MICRO_ARCH!r}, out_norms=True)'
+QUICK = dict(
+    backbone=STUDENT,
+    teacher=f'PyramidTNT(arch={MICRO_ARCH!r})',
+    views=16,
+    size=64,
+    batch=4,
+    settings={'train_dataloader.num_workers': 0, 'optim_wrapper.optimizer.lr': 1e-2},
+)
+
+
+@pytest.fixture(scope='module')
+def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Pictures of several kinds, among them some that cannot be read."""
+    folder = tmp_path_factory.mktemp('photographs')
+    (folder / 'deeper').mkdir()
+    draw = np.random.default_rng(0)
+    for number, sides in enumerate([(40, 60), (70, 30), (2, 500), (1, 1), (64, 64)]):
+        pixels = draw.integers(0, 256, (*sides, 3), np.uint8)
+        Image.fromarray(pixels).save(folder / 'deeper' / f'{number}.png')
+    Image.fromarray(draw.integers(0, 2**16, (30, 30)).astype(np.uint16)).save(folder / '16.png')
+    for number in range(12):
+        (folder / f'broken{number}.jpg').write_bytes(draw.bytes(50 * number))
+    return folder
+
+
+@pytest.fixture(scope='module')
+def teacher(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file of the teacher's weights."""
+    torch.manual_seed(1)
+    file = tmp_path_factory.mktemp('teacher') / 'teacher.pth'
+    torch.save(PyramidTNT(MICRO_ARCH).state_dict(), file)
+    return file
+
+
+def run(images: Path, file: Path, weights_of_teacher: Path, **options) -> dict:
+    """Pretrain, and return the weights."""
+    given = {
+        **QUICK,
+        'teacher_weights': weights_of_teacher,
+        'work_dir': file.parent / 'run',
+        **options,
+    }
+    return read_checkpoint(pretrain(images, file, **given))['state_dict']
+
+
+def test_the_weights_start_the_same_backbone(images: Path, teacher: Path, tmp_path: Path):
+    weights = run(images, tmp_path / 'start.pth', teacher)
+    student = PyramidTNT(MICRO_ARCH, out_norms=True)
+    report = load_pretrained(student, tmp_path / 'start.pth', logger='silent')
+    assert not report.missing and not report.unused
+    assert torch.equal(student.norm3.weight, weights['norm3.weight'])
+    about = dict(describe_checkpoint(str(tmp_path / 'start.pth')))
+    assert about['images'] == 18 and about['views'] == 16 and about['teacher'] == QUICK['teacher']
+    log = next((tmp_path / 'run').glob('*/*.log')).read_text()
+    assert log.count('cannot be read and is skipped') >= 1
+
+
+def test_a_run_that_was_stopped_continues_as_if_it_had_not_been(
+    images: Path, teacher: Path, tmp_path: Path
+):
+    often = QUICK['settings'] | {'default_hooks.checkpoint.interval': 2}
+    undisturbed = run(images, tmp_path / 'a.pth', teacher, settings=often)
+    there = dict(work_dir=tmp_path / 'stopped')
+    cut_off = often | {'train_cfg.max_iters': 2}
+    run(images, tmp_path / 'b.pth', teacher, settings=cut_off, **there)
+    resumed = run(images, tmp_path / 'b.pth', teacher, settings=often, resume='auto', **there)
+    assert resumed.keys() == undisturbed.keys()
+    assert all(torch.equal(resumed[key], undisturbed[key]) for key in resumed)
+
+
+def test_a_classifier_of_timm_teaches_maps_and_logits(images: Path, tmp_path: Path):
+    file = tmp_path / 'start.safetensors'
+    settings = QUICK['settings'] | {'default_hooks.logger.interval': 1}
+    quick = QUICK | dict(teacher='efficientnet_lite0', views=4, settings=settings)
+    pretrain(images, file, **quick, work_dir=tmp_path / 'run')
+    log = next((tmp_path / 'run').glob('*/vis_data/scalars.json')).read_text()
+    names = json.loads(log.splitlines()[0]).keys()
+    assert names >= {'loss_logits', *(f'loss_map{i}' for i in range(4))}
+    with safe_open(file, framework='pt') as stored:
+        assert stored.get_tensor('norm3.weight').dtype == torch.float16
+    assert dict(describe_checkpoint(str(file)))['teacher'] == 'efficientnet_lite0'
+    load_pretrained(PyramidTNT(MICRO_ARCH), file, logger='silent')
+
+
+def test_a_trained_detector_teaches(teacher: Path, tmp_path: Path):
+    project = tmp_path / 'project.py'
+    scale = dict(mean=[1.0] * 3, std=[2.0] * 3, bgr_to_rgb=True)
+    backbone = dict(type='PyramidTNT', arch=MICRO_ARCH)
+    model = dict(type='GFL', data_preprocessor=scale, backbone=backbone)
+    project.write_text(
+        f"default_scope = 'mmdet'\nmodel = {model!r}\nwork_dir = '{tmp_path}/none'\n"
+    )
+    found = find_teacher(str(project), teacher)
+    assert (found['mean'], found['std']) == (scale['mean'], scale['std'])
+    assert found['backbone']['init_cfg']['checkpoint'] == str(teacher)
+    with pytest.raises(UserError, match='has no checkpoint: train it first'):
+        find_teacher(str(project))
+    project.write_text(project.read_text().replace("'bgr_to_rgb': True", "'bgr_to_rgb': False"))
+    with pytest.raises(UserError, match='expected bgr_to_rgb=True'):
+        find_teacher(str(project), teacher)
+
+
+@pytest.mark.parametrize(
+    ('options', 'said'),
+    [
+        (dict(views=0), '`views=0`: expected an integer from 1'),
+        (dict(size=32), '`size=32`: expected an integer from 64'),
+        (dict(batch=True), '`batch=True`: expected an integer'),
+        (dict(backbone='ptnt_xl'), 'ptnt_xl'),
+        (dict(teacher='resnet18', teacher_weights=None), 'has no weights that can be had here'),
+        (dict(teacher_weights='none.pth'), 'there is no file none.pth'),
+        (dict(settings={'modle.mosaic': 0}), "did you mean 'model'"),
+    ],
+)
+def test_refusals(images: Path, teacher: Path, tmp_path: Path, options: dict, said: str):
+    with pytest.raises(UserError, match=said):
+        run(images, tmp_path / 'a.pth', teacher, **options)
+    assert not any(tmp_path.iterdir())
+
+
+def test_files_and_folders_that_will_not_do(images: Path, teacher: Path, tmp_path: Path):
+    with pytest.raises(UserError, match=r'expected a name that ends in \.safetensors or \.pth'):
+        run(images, tmp_path / 'weights.bin', teacher)
+    (tmp_path / 'a.pth').write_text('mine')
+    with pytest.raises(UserError, match='exists'):
+        run(images, tmp_path / 'a.pth', teacher)
+    (tmp_path / 'empty').mkdir()
+    with pytest.raises(UserError, match='contains no images'):
+        run(tmp_path / 'empty', tmp_path / 'b.pth', teacher)
+    assert (tmp_path / 'a.pth').read_text() == 'mine'
