@@ -53,6 +53,12 @@ def teacher(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
+@pytest.fixture
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that stays after the test: MMEngine's logger of the last run keeps its file."""
+    return tmp_path_factory.mktemp('runs')
+
+
 def run(images: Path, file: Path, weights_of_teacher: Path, **options) -> dict:
     """Pretrain, and return the weights."""
     given = {
@@ -64,37 +70,37 @@ def run(images: Path, file: Path, weights_of_teacher: Path, **options) -> dict:
     return read_checkpoint(pretrain(images, file, **given))['state_dict']
 
 
-def test_the_weights_start_the_same_backbone(images: Path, teacher: Path, tmp_path: Path):
-    weights = run(images, tmp_path / 'start.pth', teacher)
+def test_the_weights_start_the_same_backbone(images: Path, teacher: Path, place: Path):
+    weights = run(images, place / 'start.pth', teacher)
     student = PyramidTNT(MICRO_ARCH, out_norms=True)
-    report = load_pretrained(student, tmp_path / 'start.pth', logger='silent')
+    report = load_pretrained(student, place / 'start.pth', logger='silent')
     assert not report.missing and not report.unused
     assert torch.equal(student.norm3.weight, weights['norm3.weight'])
-    about = dict(describe_checkpoint(str(tmp_path / 'start.pth')))
+    about = dict(describe_checkpoint(str(place / 'start.pth')))
     assert about['images'] == 18 and about['views'] == 16 and about['teacher'] == QUICK['teacher']
-    log = next((tmp_path / 'run').glob('*/*.log')).read_text()
+    log = next((place / 'run').glob('*/*.log')).read_text()
     assert log.count('cannot be read and is skipped') >= 1
 
 
 def test_a_run_that_was_stopped_continues_as_if_it_had_not_been(
-    images: Path, teacher: Path, tmp_path: Path
+    images: Path, teacher: Path, place: Path
 ):
     often = QUICK['settings'] | {'default_hooks.checkpoint.interval': 2}
-    undisturbed = run(images, tmp_path / 'a.pth', teacher, settings=often)
-    there = dict(work_dir=tmp_path / 'stopped')
+    undisturbed = run(images, place / 'a.pth', teacher, settings=often)
+    there = dict(work_dir=place / 'stopped')
     cut_off = often | {'train_cfg.max_iters': 2}
-    run(images, tmp_path / 'b.pth', teacher, settings=cut_off, **there)
-    resumed = run(images, tmp_path / 'b.pth', teacher, settings=often, resume='auto', **there)
+    run(images, place / 'b.pth', teacher, settings=cut_off, **there)
+    resumed = run(images, place / 'b.pth', teacher, settings=often, resume='auto', **there)
     assert resumed.keys() == undisturbed.keys()
     assert all(torch.equal(resumed[key], undisturbed[key]) for key in resumed)
 
 
-def test_a_classifier_of_timm_teaches_maps_and_logits(images: Path, tmp_path: Path):
-    file = tmp_path / 'start.safetensors'
+def test_a_classifier_of_timm_teaches_maps_and_logits(images: Path, place: Path):
+    file = place / 'start.safetensors'
     settings = QUICK['settings'] | {'default_hooks.logger.interval': 1}
     quick = QUICK | dict(teacher='efficientnet_lite0', views=4, settings=settings)
-    pretrain(images, file, **quick, work_dir=tmp_path / 'run')
-    log = next((tmp_path / 'run').glob('*/vis_data/scalars.json')).read_text()
+    pretrain(images, file, **quick, work_dir=place / 'run')
+    log = next((place / 'run').glob('*/vis_data/scalars.json')).read_text()
     names = json.loads(log.splitlines()[0]).keys()
     assert names >= {'loss_logits', *(f'loss_map{i}' for i in range(4))}
     with safe_open(file, framework='pt') as stored:
@@ -103,13 +109,13 @@ def test_a_classifier_of_timm_teaches_maps_and_logits(images: Path, tmp_path: Pa
     load_pretrained(PyramidTNT(MICRO_ARCH), file, logger='silent')
 
 
-def test_a_trained_detector_teaches(teacher: Path, tmp_path: Path):
-    project = tmp_path / 'project.py'
+def test_a_trained_detector_teaches(teacher: Path, place: Path):
+    project = place / 'project.py'
     scale = dict(mean=[1.0] * 3, std=[2.0] * 3, bgr_to_rgb=True)
     backbone = dict(type='PyramidTNT', arch=MICRO_ARCH)
     model = dict(type='GFL', data_preprocessor=scale, backbone=backbone)
     project.write_text(
-        f"default_scope = 'mmdet'\nmodel = {model!r}\nwork_dir = '{tmp_path}/none'\n"
+        f"default_scope = 'mmdet'\nmodel = {model!r}\nwork_dir = '{place}/none'\n"
     )
     found = find_teacher(str(project), teacher)
     assert (found['mean'], found['std']) == (scale['mean'], scale['std'])
@@ -133,19 +139,19 @@ def test_a_trained_detector_teaches(teacher: Path, tmp_path: Path):
         (dict(settings={'modle.mosaic': 0}), "did you mean 'model'"),
     ],
 )
-def test_refusals(images: Path, teacher: Path, tmp_path: Path, options: dict, said: str):
+def test_refusals(images: Path, teacher: Path, place: Path, options: dict, said: str):
     with pytest.raises(UserError, match=said):
-        run(images, tmp_path / 'a.pth', teacher, **options)
-    assert not any(tmp_path.iterdir())
+        run(images, place / 'a.pth', teacher, **options)
+    assert not any(place.iterdir())
 
 
-def test_files_and_folders_that_will_not_do(images: Path, teacher: Path, tmp_path: Path):
+def test_files_and_folders_that_will_not_do(images: Path, teacher: Path, place: Path):
     with pytest.raises(UserError, match=r'expected a name that ends in \.safetensors or \.pth'):
-        run(images, tmp_path / 'weights.bin', teacher)
-    (tmp_path / 'a.pth').write_text('mine')
+        run(images, place / 'weights.bin', teacher)
+    (place / 'a.pth').write_text('mine')
     with pytest.raises(UserError, match='exists'):
-        run(images, tmp_path / 'a.pth', teacher)
-    (tmp_path / 'empty').mkdir()
+        run(images, place / 'a.pth', teacher)
+    (place / 'empty').mkdir()
     with pytest.raises(UserError, match='contains no images'):
-        run(tmp_path / 'empty', tmp_path / 'b.pth', teacher)
-    assert (tmp_path / 'a.pth').read_text() == 'mine'
+        run(place / 'empty', place / 'b.pth', teacher)
+    assert (place / 'a.pth').read_text() == 'mine'
