@@ -13,11 +13,12 @@ from ptnt_mm.utils.errors import UserError
 
 _logger = logging.getLogger(__name__)
 
-# The program of each launcher, and the variable with the rank of a process that it started.
+# The program of each launcher, and the variables with the rank of a process that it started and
+# with the number of processes.
 _LAUNCHERS = {
-    'pytorch': ('torchrun', 'RANK'),
-    'slurm': ('srun', 'SLURM_PROCID'),
-    'mpi': ('mpirun', 'OMPI_COMM_WORLD_RANK'),
+    'pytorch': ('torchrun', 'RANK', 'WORLD_SIZE'),
+    'slurm': ('srun', 'SLURM_PROCID', 'SLURM_NTASKS'),
+    'mpi': ('mpirun', 'OMPI_COMM_WORLD_RANK', 'OMPI_COMM_WORLD_SIZE'),
 }
 
 
@@ -28,7 +29,7 @@ def choose_launcher(config: Config, launcher: str) -> None:
         UserError: if the launcher did not start this process, or does not support a CPU.
     """
     if launcher != 'none':
-        program, rank = _LAUNCHERS[launcher]
+        program, rank, _ = _LAUNCHERS[launcher]
         if rank not in os.environ:
             raise UserError(f'`launcher={launcher}`: start the processes with {program}')
     config.launcher = launcher
@@ -43,8 +44,16 @@ def is_first_process(config: Config) -> bool:
     """Whether this is the process that prints and writes, before MMEngine has joined them."""
     if config.launcher == 'none':
         return True
-    _, rank = _LAUNCHERS[config.launcher]
+    _, rank, _ = _LAUNCHERS[config.launcher]
     return int(os.environ[rank]) == 0
+
+
+def number_of_processes(launcher: str) -> int:
+    """How many processes a launcher started, before MMEngine has joined them."""
+    if launcher == 'none':
+        return 1
+    *_, number = _LAUNCHERS[launcher]
+    return int(os.environ.get(number, 1))
 
 
 def require_same_start(checkpoint: dict | None) -> None:

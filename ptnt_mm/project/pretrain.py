@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from ptnt_mm.config.read import apply_options, read_config
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.config.zoo import config_root
 from ptnt_mm.data.image_files import find_images
+from ptnt_mm.engine.launcher import number_of_processes
 from ptnt_mm.engine.run_checkpoints import best_checkpoint
 from ptnt_mm.engine.train import train
 from ptnt_mm.engine.work_dir import find_work_dir
@@ -29,6 +31,8 @@ _SUFFIXES = ('.safetensors', '.pth')
 _LEAST_SIZE = 64  # pixels: one token of the coarsest stage of a PyramidTNT
 _WARM_UP = 100  # iterations
 _BATCH = 16  # views, that the learning rate of the config is for
+_HIGHEST_LR = 2e-3
+_WORKERS = 8  # processes that load images; each prepares several hundred views a second
 
 
 @documented('pretrain')
@@ -76,8 +80,9 @@ def pretrain(
     check_new(file, overwrite or resume is not None)
     number = len(find_images(images).files)
     student = find_backbone(backbone, weights and str(weights), _SCOPE)
+    gpus = number_of_processes(launcher)
     config = pretraining_config(
-        student, find_teacher(teacher, teacher_weights), images, views, size, batch
+        student, find_teacher(teacher, teacher_weights), images, views, size, batch, gpus
     )
     if compile:
         config.custom_hooks = [*config.custom_hooks, dict(type='CompileHook', dynamic=False)]
@@ -111,7 +116,13 @@ def pretrain(
 
 
 def pretraining_config(
-    student: MeasuredBackbone, teacher: dict, images: Path, views: int, size: int, batch: int
+    student: MeasuredBackbone,
+    teacher: dict,
+    images: Path,
+    views: int,
+    size: int,
+    batch: int,
+    gpus: int = 1,
 ) -> Config:
     """The config of a pretraining, from ``configs/_base_/pretrain.py``.
 
@@ -122,21 +133,23 @@ def pretraining_config(
         views: Images seen in all; the last step is completed.
         size: Side of a view in pixels.
         batch: Views in a step of one process.
+        gpus: The number of processes.
     """
     config = read_config(config_root() / '_base_' / 'pretrain.py')
-    iterations = math.ceil(views / batch)
+    iterations = math.ceil(views / (batch * gpus))
     # GroupNorm is for detectors, whose steps have few images; here, a step has many.
     config.model.update(backbone=student.settings, teacher=teacher, size=size)
     config.model.data_preprocessor.update(mean=student.mean, std=student.std)
     loader = config.train_dataloader
     loader.batch_size = batch
+    loader.num_workers = max(min(len(os.sched_getaffinity(0)) // 2, _WORKERS), 1)
     loader.dataset.data_root = str(images)
     loader.dataset.pipeline[1].size = size
     config.train_cfg.max_iters = iterations
     # With the square root of the batch, as for `ptnt new`.
-    lr = config.optim_wrapper.optimizer.lr * (batch / _BATCH) ** 0.5
-    config.optim_wrapper.optimizer.lr = float(f'{lr:.2g}')
-    config.auto_scale_lr = dict(base_batch_size=batch)
+    lr = config.optim_wrapper.optimizer.lr * (batch * gpus / _BATCH) ** 0.5
+    config.optim_wrapper.optimizer.lr = float(f'{min(lr, _HIGHEST_LR):.2g}')
+    config.auto_scale_lr = dict(base_batch_size=batch * gpus)
     checkpoint = config.default_hooks.checkpoint
     checkpoint.interval = min(checkpoint.interval, iterations)
     warm_up, cosine = config.param_scheduler
