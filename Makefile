@@ -55,9 +55,6 @@ endif
 	@.venv/bin/python -m ptnt_mm doctor
 	@printf %s '$(CURDIR)' > $@
 
-# OpenMP threads spin this often before they sleep. Without spinning, a step takes a quarter longer. With the default,
-# which is 300 times higher, it takes ten times as long if another program uses the same cores.
-demo demo-masks demo-seg demo-cls: export GOMP_SPINCOUNT = 1000
 demo-masks: DEMO = configs/demo/demo_mask_rcnn_ptnt_ti.py
 demo-masks: OUT = work_dirs/demo_masks
 demo-seg: DEMO = configs/demo/demo_semantic_fpn_ptnt_ti.py
