@@ -59,7 +59,7 @@ def _cfg_options(example: str) -> Repeatable:
     return Repeatable('cfg_options', f'change settings: {example}', setting, metavar='KEY=VALUE')
 
 
-def _config(example: str = 'train_dataloader.batch_size=4 train_cfg.max_epochs=3') -> tuple:
+def _config(example: str = 'train_dataloader.batch_size=4 model.backbone.with_cp=True') -> tuple:
     about = 'a file, the name of a config of this package, or a folder created by ptnt new'
     return Argument('config', about), _cfg_options(example)
 
@@ -145,6 +145,8 @@ ptnt train retinanet_ptnt_s_1x --pretrained ptnt_s_82.0.pth.tar
                metavar='PATH', alone='auto'),
         Switch('overwrite', 'delete the output of an earlier run in the work dir',
                instead_of='resume'),
+        Option('epochs', "number of epochs; by default the config's. The learning rate, switches "
+               'of pipelines, averaged weights and evaluations follow', positive, metavar='N'),
         Switch('amp', 'mixed precision, on an accelerator'),
         Switch('auto_scale_lr', 'scale the learning rate with the batch'),
         Switch('sync_bn', 'BatchNorm over the images of all GPUs'),

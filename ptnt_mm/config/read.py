@@ -99,6 +99,8 @@ def apply_options(config: Config, options: dict) -> None:
 def _why_refused(config: Config, key: str, value: object) -> str:
     """Why an option would have no effect, or the wrong one; empty if it can be merged."""
     first, _, rest = key.partition('.')
+    if key in ('epochs', 'max_epochs'):
+        return f'train with `epochs={value}`, which changes the whole schedule with it'
     if first not in READ_KEYS:
         return _why_unread(config, key)
     if first in _SINGLE and rest:

@@ -41,6 +41,7 @@ def train(
     load_from: Path | str | None = None,
     resume: Path | str | None = None,
     overwrite: bool = False,
+    epochs: int | None = None,
     amp: bool = False,
     auto_scale_lr: bool = False,
     sync_bn: bool = False,
@@ -67,6 +68,7 @@ def train(
     require_keys(config, ('model', 'train_dataloader', 'train_cfg', 'optim_wrapper'))
     config = with_modes(
         config,
+        epochs=epochs,
         amp=amp,
         sync_bn=sync_bn,
         auto_scale_lr=auto_scale_lr,
