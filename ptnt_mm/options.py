@@ -64,6 +64,8 @@ def _config(example: str = 'train_dataloader.batch_size=4 model.backbone.with_cp
     return Argument('config', about), _cfg_options(example)
 
 
+_DATA_ROOT = Option('data_root', "read all data from this folder, in place of the config's "
+                    'data_root', metavar='DIR')
 _CHECKPOINT = Argument('checkpoint', 'a training checkpoint; by default the best or the newest in '
                        "the config's work dir", nargs='?')
 _LOCAL_RANK = Option('local_rank', '', int, 0, flags=('--local_rank', '--local-rank'))
@@ -130,9 +132,9 @@ _TRAIN = Command(
     'train a detector, segmenter or classifier',
     """Train a detector, a segmenter or a classifier from an MMEngine config.
 
-ptnt train retinanet_ptnt_s_1x --pretrained ptnt_s_82.0.pth.tar
+ptnt train retinanet_ptnt_s_1x --pretrained ptnt_s_82.0.pth.tar --auto-scale-lr
 """,
-    words=(*_config(), _LOCAL_RANK),
+    words=(*_config(), _DATA_ROOT, _LOCAL_RANK),
     keywords=(
         _WORK_DIR,
         _LAUNCHER,
@@ -204,7 +206,7 @@ _TEST = Command(
 
 ptnt test retinanet_ptnt_s_1x work_dirs/retinanet_ptnt_s_1x/epoch_12.pth
 """,
-    words=(*_config(), _CHECKPOINT, _LOCAL_RANK, *_JSON),
+    words=(*_config(), _DATA_ROOT, _CHECKPOINT, _LOCAL_RANK, *_JSON),
     keywords=(
         _WORK_DIR,
         _LAUNCHER,
@@ -284,6 +286,7 @@ ptnt check my_configs/custom_coco.py --gpus 8 --pretrained ptnt_s_82.0.pth.tar
 """,
     words=(
         *_config(),
+        _DATA_ROOT,
         Switch('verbose', 'also show what was checked and is right', flags=('-v', '--verbose')),
         *_JSON,
     ),
@@ -390,7 +393,7 @@ _WEIGHTS = Command(
     """List the published weights of this family, which --pretrained downloads by name.
 
 ptnt weights
-ptnt train retinanet_tnt_s_1x --pretrained tnt_s
+ptnt train retinanet_tnt_s_1x --pretrained tnt_s --auto-scale-lr
 """,
     words=_JSON,
 )
@@ -505,7 +508,7 @@ COMMANDS = {
 
 _NAMED = re.compile(r'`(?:([a-z_0-9]+)(?:=([^`\n]*))?|(\w+(?:\.\w+)+=[^`\n]*))`')
 _FLAGS = {option.name: option for command in COMMANDS.values() for option in command.keywords}
-_FLAGS['options'] = _config()[1]  # an argument of read_config
+_FLAGS |= dict(options=_config()[1], data_root=_DATA_ROOT)  # arguments of read_config
 
 
 def as_flags(text: str) -> str:

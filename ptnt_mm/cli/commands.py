@@ -27,7 +27,8 @@ def _config_of(args: Namespace) -> 'Config':
     """Read the config of the command line, with ``--cfg-options`` applied."""
     from ptnt_mm.config.read import parse_options, read_config
 
-    return read_config(args.config, parse_options(args.cfg_options))
+    options = parse_options(args.cfg_options)
+    return read_config(args.config, options, getattr(args, 'data_root', None))
 
 
 def _config_and_checkpoint_of(args: Namespace) -> tuple['Config', str]:

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from mmengine.config import Config, DictAction
 from mmengine.runner import Runner
 
+from ptnt_mm.config.data_root import use_data_root
 from ptnt_mm.config.settings import flat_settings
 from ptnt_mm.config.zoo import config_from_file, config_names, config_path, moved_config
 from ptnt_mm.explain.causes import Kind, explain, one_line
@@ -43,21 +44,31 @@ PROJECT_CONFIG = 'config.py'
 READ_KEYS = (set(inspect.signature(Runner).parameters) | _TOP_LEVEL) - {'cfg'}
 
 
-def read_config(path: Path | str, options: dict | None = None) -> Config:
+def read_config(
+    path: Path | str, options: dict | None = None, data_root: Path | str | None = None
+) -> Config:
     """Read a config file, a project's or one of this package's by name; apply ``--cfg-options``.
+
+    Args:
+        path: A file, the folder of a project, or a name.
+        options: Dotted keys and values.
+        data_root: The folder to read all data from, in place of the config's ``data_root``.
 
     Returns:
         The complete config, with its bases.
 
     Raises:
         UserError: if there is no such file, if it cannot be executed, if it needs a package that
-            is not installed, or if nothing reads an option's first key.
+            is not installed, if nothing reads an option's first key, or if the config does not
+            have exactly one ``data_root`` to replace.
     """
     file = _find_config(str(path))
     try:
         config = config_from_file(file)
     except Exception as error:  # a config is a program: it may raise anything
         raise UserError(f'{file} cannot be read: {_explain(error)}') from error
+    if data_root is not None:
+        use_data_root(config, data_root)
     apply_options(config, options or {})
     return config
 
