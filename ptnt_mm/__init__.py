@@ -11,7 +11,6 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 
-from ptnt_mm.former_paths import add_finder
 from ptnt_mm.utils.imports import let_idle_threads_sleep
 from ptnt_mm.version import __version__
 
@@ -43,7 +42,6 @@ def register() -> None:
     from ptnt_mm import engine, models, side_effects
     from ptnt_mm.config.zoo import get_config
 
-    add_finder()
     side_effects.apply()
 
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ptnt_mm.config.read import PROJECT_CONFIG, read_config
-from ptnt_mm.config.zoo import copy_bases
+from ptnt_mm.config.read import read_config
+from ptnt_mm.config.zoo import PROJECT_CONFIG, copy_bases
 from ptnt_mm.labels.model import TASKS, LabelledImage, Labels, ignored_regions
 from ptnt_mm.labels.recognise import Recognised, read_labels, recognise, summary, without_labels
 from ptnt_mm.labels.tree import Tree
