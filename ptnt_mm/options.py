@@ -231,7 +231,8 @@ ptnt infer photos model.onnx
         _CHECKPOINT,
     ),
     keywords=(
-        Option('out', 'output folder: work_dirs/infer/INPUT by default', Path, metavar='DIR'),
+        Option('out', 'output folder: by default PROJECT/infer/INPUT or work_dirs/infer/INPUT',
+               Path, metavar='DIR'),
         Switch('overwrite', 'replace the results of an earlier run'),
         Option('score_thr', 'lowest score of predictions in pictures and JSON: by default 0.3 for '
                'detectors, 0 for classifiers; segmenters have no scores and refuse it', float,

@@ -16,6 +16,7 @@ from ptnt_mm.check.inspection import check_before_training
 from ptnt_mm.check.schedule import check_batch, check_learning_rate
 from ptnt_mm.check.weights import describe_start
 from ptnt_mm.config.read import require_keys
+from ptnt_mm.config.start import require_weights
 from ptnt_mm.config.stored import changed_settings
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.failures import failures_explained
@@ -66,6 +67,8 @@ def train(
         SystemExit: instead of it in all processes but the first, which reports for all of them.
     """
     require_keys(config, ('model', 'train_dataloader', 'train_cfg', 'optim_wrapper'))
+    if pretrained is not None and resume is None and not config.get('resume'):
+        require_weights(str(pretrained))  # before the host is imported
     config = with_modes(
         config,
         epochs=epochs,

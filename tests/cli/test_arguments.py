@@ -27,6 +27,8 @@ def refused(command: str, capsys, *words: str) -> str:
         ('train', '--cfg-option', '--cfg-options'),
         ('test', '--show_dir', '--show-dir'),
         ('infer', '--score_thr=0.5', '--score-thr'),
+        ('infer', '--conf=0.5', '--score-thr'),
+        ('new', '--imgsz', '--size'),
         ('check', '--quik', '--quick'),
     ],
 )

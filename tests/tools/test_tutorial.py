@@ -99,7 +99,7 @@ def test_the_first_cell_installs_what_was_uploaded(
     cell = next(c for c in tool.make_notebook(PAGE).cells if c.cell_type == 'code').source
     shell.run_cell(cell).raise_error()
     assert installed == [
-        f'install -q "{tmp_path / name}[det,start,vis]" onnx onnxscript onnxruntime'
+        f'install -q "{tmp_path / name}[det,start,vis,export]"'
     ]
     (tmp_path / name).rmdir()
     with pytest.raises(AssertionError, match='upload a wheel or a checkout'):
