@@ -114,9 +114,7 @@ def test_a_trained_detector_teaches(teacher: Path, place: Path):
     scale = dict(mean=[1.0] * 3, std=[2.0] * 3, bgr_to_rgb=True)
     backbone = dict(type='PyramidTNT', arch=MICRO_ARCH)
     model = dict(type='GFL', data_preprocessor=scale, backbone=backbone)
-    project.write_text(
-        f"default_scope = 'mmdet'\nmodel = {model!r}\nwork_dir = '{place}/none'\n"
-    )
+    project.write_text(f"default_scope = 'mmdet'\nmodel = {model!r}\nwork_dir = '{place}/none'\n")
     found = find_teacher(str(project), teacher)
     assert (found['mean'], found['std']) == (scale['mean'], scale['std'])
     assert found['backbone']['init_cfg']['checkpoint'] == str(teacher)
