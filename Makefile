@@ -45,19 +45,18 @@ endif
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; (3, 11) <= v <= (3, 13) or sys.exit( \
 		f"ptnt_mm needs Python 3.11 to 3.13, and {sys.executable} is {v[0]}.{v[1]}: make setup PYTHON=...")'
 	@grep -qs '^#!$(CURDIR)/' .venv/bin/pip && .venv/bin/python -c 'import pip' 2>/dev/null && \
-		test "$$($(PYTHON) -V)" = "$$(.venv/bin/python -V)" || $(PYTHON) -m venv --clear .venv
+		test "$$($(PYTHON) -V)" = "$$(.venv/bin/python -V)" || if test -L .venv; then \
+		echo "error: .venv is a link to $$(readlink .venv), which make setup does not clear: remove the link" >&2; exit 1; \
+		else $(PYTHON) -m venv --clear .venv; fi
 	@.venv/bin/python -m pip install --quiet -c requirements/constraints.txt pip uv
 	@$(INSTALL) setuptools
-	@$(INSTALL) --compile-bytecode --no-build-isolation -e '.[det,seg,cls,start,track,vis,dev]'
+	@$(INSTALL) --compile-bytecode --no-build-isolation -e '.[all,dev]'
 	@.venv/bin/python -c 'import cv2' 2>/dev/null || { .venv/bin/uv pip uninstall --python .venv/bin/python \
 		opencv-python && $(INSTALL) --no-deps opencv-python-headless; }
 	@.venv/bin/python -m ptnt_mm mmcv-ops install
 	@.venv/bin/python -m ptnt_mm doctor
 	@printf %s '$(CURDIR)' > $@
 
-# OpenMP threads spin this often before they sleep. Without spinning, a step takes a quarter longer. With the default,
-# which is 300 times higher, it takes ten times as long if another program uses the same cores.
-demo demo-masks demo-seg demo-cls: export GOMP_SPINCOUNT = 1000
 demo-masks: DEMO = configs/demo/demo_mask_rcnn_ptnt_ti.py
 demo-masks: OUT = work_dirs/demo_masks
 demo-seg: DEMO = configs/demo/demo_semantic_fpn_ptnt_ti.py

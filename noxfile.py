@@ -30,7 +30,7 @@ def forks(session: nox.Session) -> None:
 
 def run_suite(session: nox.Session, constraints: str, *more: str) -> None:
     """Install these versions, also of more extras, and run the suite or what follows `--` of it."""
-    extras = ','.join(('det', 'seg', 'cls', 'start', 'vis', 'dev', *more))
+    extras = ','.join(('det', 'seg', 'cls', 'start', 'vis', 'export', 'dev', *more))
     session.install('-c', constraints, 'pip', 'setuptools')
     # Only ours: where the build of onedl-mmcv finds torch, it compiles operators.
     project = ('--no-build-isolation-package', 'ptnt_mm', '-e', f'.[{extras}]')

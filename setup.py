@@ -76,6 +76,8 @@ EXTRAS = {
         'scikit-learn>=1.5',
         'vl-convert-python>=1.7',
     ],
+    # `ptnt export`, to ONNX.
+    'export': ['onnx>=1.18', 'onnxruntime>=1.20', 'onnxscript>=0.5'],
     'dev': [
         'hypothesis>=6.100',
         'import-linter>=2.1',
@@ -86,10 +88,7 @@ EXTRAS = {
         'nbclient>=0.10',
         'nbformat>=5.10',
         'nox>=2025.2.9',
-        # For writing and running exported files.
-        'onnx>=1.18',
-        'onnxruntime>=1.20',
-        'onnxscript>=0.5',
+        # Another form of exported files.
         'openvino>=2025.2',
         # Drives the system's Chromium, if there is one: the package includes no browser.
         'playwright>=1.49',
@@ -106,6 +105,10 @@ EXTRAS = {
     ],
     'docs': ['furo', 'myst-parser>=4', 'sphinx>=8'],
 }
+
+# What any command needs; `ptnt demo` takes its photographs from scikit-image.
+ALL = ('det', 'seg', 'cls', 'hub', 'start', 'track', 'vis', 'export')
+EXTRAS['all'] = sorted({*(name for extra in ALL for name in EXTRAS[extra]), 'scikit-image>=0.22'})
 
 
 def version() -> str:

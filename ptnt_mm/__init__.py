@@ -11,7 +11,7 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 
-from ptnt_mm.former_paths import add_finder
+from ptnt_mm.utils.imports import let_idle_threads_sleep
 from ptnt_mm.version import __version__
 
 __all__ = ['__version__', 'engine', 'get_config', 'models', 'register']
@@ -24,6 +24,7 @@ def register() -> None:
     A main program with ``PTNT_MM_REGISTERS_LATER = True`` calls it itself, once it needs torch.
     """
     global engine, get_config, models
+    let_idle_threads_sleep()
     try:
         for name in ('torch', 'mmengine'):
             import_module(name)
@@ -41,7 +42,6 @@ def register() -> None:
     from ptnt_mm import engine, models, side_effects
     from ptnt_mm.config.zoo import get_config
 
-    add_finder()
     side_effects.apply()
 
 

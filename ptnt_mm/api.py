@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # for editors, which show arguments
     from ptnt_mm.engine.train import train as train
     from ptnt_mm.export.export import export as export
     from ptnt_mm.inference.infer import infer as infer
+    from ptnt_mm.inference.load import load_predictor as load_predictor
     from ptnt_mm.project.create import create_project as create_project
     from ptnt_mm.project.pretrain import pretrain as pretrain
     from ptnt_mm.report.data_page import report_data as report_data
@@ -25,6 +26,7 @@ _MODULES = {
     'create_project': 'ptnt_mm.project.create',
     'export': 'ptnt_mm.export.export',
     'infer': 'ptnt_mm.inference.infer',
+    'load_predictor': 'ptnt_mm.inference.load',
     'pretrain': 'ptnt_mm.project.pretrain',
     'read_config': 'ptnt_mm.config.read',
     'report': 'ptnt_mm.report.report',

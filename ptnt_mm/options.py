@@ -59,11 +59,13 @@ def _cfg_options(example: str) -> Repeatable:
     return Repeatable('cfg_options', f'change settings: {example}', setting, metavar='KEY=VALUE')
 
 
-def _config(example: str = 'train_dataloader.batch_size=4 train_cfg.max_epochs=3') -> tuple:
+def _config(example: str = 'train_dataloader.batch_size=4 model.backbone.with_cp=True') -> tuple:
     about = 'a file, the name of a config of this package, or a folder created by ptnt new'
     return Argument('config', about), _cfg_options(example)
 
 
+_DATA_ROOT = Option('data_root', "read all data from this folder, in place of the config's "
+                    'data_root', metavar='DIR')
 _CHECKPOINT = Argument('checkpoint', 'a training checkpoint; by default the best or the newest in '
                        "the config's work dir", nargs='?')
 _LOCAL_RANK = Option('local_rank', '', int, 0, flags=('--local_rank', '--local-rank'))
@@ -130,9 +132,9 @@ _TRAIN = Command(
     'train a detector, segmenter or classifier',
     """Train a detector, a segmenter or a classifier from an MMEngine config.
 
-ptnt train retinanet_ptnt_s_1x --pretrained ptnt_s_82.0.pth.tar
+ptnt train retinanet_ptnt_s_1x --pretrained ptnt_s_82.0.pth.tar --auto-scale-lr
 """,
-    words=(*_config(), _LOCAL_RANK),
+    words=(*_config(), _DATA_ROOT, _LOCAL_RANK),
     keywords=(
         _WORK_DIR,
         _LAUNCHER,
@@ -145,6 +147,8 @@ ptnt train retinanet_ptnt_s_1x --pretrained ptnt_s_82.0.pth.tar
                metavar='PATH', alone='auto'),
         Switch('overwrite', 'delete the output of an earlier run in the work dir',
                instead_of='resume'),
+        Option('epochs', "number of epochs; by default the config's. The learning rate, switches "
+               'of pipelines, averaged weights and evaluations follow', positive, metavar='N'),
         Switch('amp', 'mixed precision, on an accelerator'),
         Switch('auto_scale_lr', 'scale the learning rate with the batch'),
         Switch('sync_bn', 'BatchNorm over the images of all GPUs'),
@@ -202,7 +206,7 @@ _TEST = Command(
 
 ptnt test retinanet_ptnt_s_1x work_dirs/retinanet_ptnt_s_1x/epoch_12.pth
 """,
-    words=(*_config(), _CHECKPOINT, _LOCAL_RANK, *_JSON),
+    words=(*_config(), _DATA_ROOT, _CHECKPOINT, _LOCAL_RANK, *_JSON),
     keywords=(
         _WORK_DIR,
         _LAUNCHER,
@@ -227,7 +231,8 @@ ptnt infer photos model.onnx
         _CHECKPOINT,
     ),
     keywords=(
-        Option('out', 'output folder: work_dirs/infer/INPUT by default', Path, metavar='DIR'),
+        Option('out', 'output folder: by default PROJECT/infer/INPUT or work_dirs/infer/INPUT',
+               Path, metavar='DIR'),
         Switch('overwrite', 'replace the results of an earlier run'),
         Option('score_thr', 'lowest score of predictions in pictures and JSON: by default 0.3 for '
                'detectors, 0 for classifiers; segmenters have no scores and refuse it', float,
@@ -282,6 +287,7 @@ ptnt check my_configs/custom_coco.py --gpus 8 --pretrained ptnt_s_82.0.pth.tar
 """,
     words=(
         *_config(),
+        _DATA_ROOT,
         Switch('verbose', 'also show what was checked and is right', flags=('-v', '--verbose')),
         *_JSON,
     ),
@@ -388,7 +394,7 @@ _WEIGHTS = Command(
     """List the published weights of this family, which --pretrained downloads by name.
 
 ptnt weights
-ptnt train retinanet_tnt_s_1x --pretrained tnt_s
+ptnt train retinanet_tnt_s_1x --pretrained tnt_s --auto-scale-lr
 """,
     words=_JSON,
 )
@@ -503,7 +509,7 @@ COMMANDS = {
 
 _NAMED = re.compile(r'`(?:([a-z_0-9]+)(?:=([^`\n]*))?|(\w+(?:\.\w+)+=[^`\n]*))`')
 _FLAGS = {option.name: option for command in COMMANDS.values() for option in command.keywords}
-_FLAGS['options'] = _config()[1]  # an argument of read_config
+_FLAGS |= dict(options=_config()[1], data_root=_DATA_ROOT)  # arguments of read_config
 
 
 def as_flags(text: str) -> str:

@@ -18,8 +18,10 @@ from torch import Tensor, nn
 from ptnt_mm.models import cpvt, pyramid_tnt
 from ptnt_mm.models.backbone import init_weights_, read_arch
 from ptnt_mm.models.tokens import tokens_to_contiguous_map
+from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights.fit import Trunk, compare
 from ptnt_mm.weights.names import Weights
+from ptnt_mm.weights.published import how_to_get
 
 
 class _Classifier:
@@ -366,6 +368,12 @@ def _register(name: str, network: type[_Classifier], arch: str, layers: int) -> 
     """Register a variant with timm, which calls the function that is made here."""
 
     def build(pretrained: bool = False, **kwargs: Any) -> nn.Module:
+        if pretrained and not any(map(kwargs.get, ('pretrained_cfg', 'pretrained_cfg_overlay'))):
+            source = (how_to_get(file, name) for file in network.archs[arch]['published'])
+            raise UserError(
+                f'{next(source, f"no weights of {name} were published")}. To load a file: '
+                'pretrained_cfg_overlay=dict(file=...)'
+            )
         return build_model_with_cfg(
             network,
             name,

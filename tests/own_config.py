@@ -26,10 +26,10 @@ OF_THE_DEMO = (
 )
 
 
-def snippet(folder: Path, base: str) -> Path:
-    """Write the page's config with this base into a folder, as a reader would."""
+def snippet(folder: Path, base: str, number: int = 0) -> Path:
+    """Write one of the page's configs with this base into a folder, as a reader would."""
     blocks = re.findall(r'```python\n(.*?)```', PAGE.read_text(), re.DOTALL)
-    (text,) = (block for block in blocks if f"_base_ = '{base}" in block)
+    text = [block for block in blocks if f"_base_ = '{base}" in block][number]
     file = folder / 'snippet.py'
     file.write_text(text)
     return file

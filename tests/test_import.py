@@ -1,6 +1,7 @@
 """Requirements and cost of `import ptnt_mm`."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 from forked import Forked
-from repository import ROOT
+from repository import ROOT, environment
 
 
 def _run(code: str) -> Any:
@@ -56,8 +57,7 @@ os.environ.update({switches})
 from mmengine.runner.checkpoint import CheckpointLoader
 loader, finders = vars(CheckpointLoader)['load_checkpoint'], list(sys.meta_path)
 import ptnt_mm
-others = [f for f in sys.meta_path if type(f).__module__ != 'ptnt_mm.former_paths']
-unchanged = [vars(CheckpointLoader)['load_checkpoint'] is loader, others == finders]
+unchanged = [vars(CheckpointLoader)['load_checkpoint'] is loader, sys.meta_path == finders]
 from ptnt_mm.weights.mmengine import require_safe_loading
 require_safe_loading()  # like our commands
 print(json.dumps([*unchanged, vars(CheckpointLoader)['load_checkpoint'] is loader]))
@@ -122,3 +122,24 @@ if __name__ == '__main__':
     assert registered() and ptnt_mm.get_config
 """)
     subprocess.run([sys.executable, script], check=True)
+
+
+@pytest.mark.parametrize('start', ['tools/ptnt train', '-m ptnt_mm train', 'tools/train.py'])
+@pytest.mark.parametrize(
+    ('chosen', 'seen'),
+    [
+        ({}, '1000'),
+        (dict(GOMP_SPINCOUNT='7'), '7'),
+        (dict(OMP_WAIT_POLICY='active'), 'None'),
+    ],
+)
+def test_commands_let_idle_threads_sleep(tmp_path: Path, start: str, chosen: dict, seen: str):
+    """OpenMP reads the variables when torch is imported, here by a stand-in."""
+    stand_in = "import os\nprint(os.environ.get('GOMP_SPINCOUNT'), flush=True)\nos._exit(0)\n"
+    (tmp_path / 'torch.py').write_text(stand_in)
+    paths = os.pathsep.join(map(str, (tmp_path, ROOT)))
+    env = {name: value for name, value in environment().items() if 'OMP_' not in name}
+    command = [sys.executable, *start.split(), 'demo_retinanet_ptnt_ti']
+    env |= {'PYTHONPATH': paths} | chosen
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
+    assert done.stdout.strip() == seen, done.stderr

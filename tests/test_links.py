@@ -50,4 +50,4 @@ def test_every_class_that_a_config_can_name_is_in_the_reference():
 @pytest.mark.parametrize('page', ['README.md', 'README.zh-CN.md', 'docs/index.md'])
 def test_first_pages_begin_with_installing(page: str):
     first = next(block for block in blocks(ROOT / page) if block.is_code)
-    assert first.text.startswith('pip install')
+    assert 'pip install' in first.text

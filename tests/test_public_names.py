@@ -1,4 +1,4 @@
-"""Names that configs, scripts and command lines of earlier versions use still work."""
+"""Names that configs, scripts and command lines use still work."""
 
 import inspect
 import json
@@ -6,12 +6,11 @@ from importlib import import_module
 
 import mmengine.registry
 import pytest
-from mmengine.registry import MODELS, Registry
+from mmengine.registry import Registry
 from repository import ROOT
 
 from ptnt_mm import api
 from ptnt_mm.config.zoo import config_names
-from ptnt_mm.former_paths import FORMER
 from ptnt_mm.options import COMMANDS
 
 NAMES = json.loads(ROOT.joinpath('tests', 'data', 'public_names.json').read_text())
@@ -54,16 +53,3 @@ def test_paths_of_the_documentation(path):
         import_module(path)
     except ModuleNotFoundError:
         assert hasattr(import_module(module), name)
-
-
-@pytest.mark.parametrize('path', FORMER)
-def test_a_former_path_has_the_classes_of_the_present_one(path):
-    present, former = import_module(FORMER[path]), import_module(path)
-    for name, found in vars(present).items():
-        assert not isinstance(found, type) or getattr(former, name) is found
-
-
-def test_a_config_may_name_a_class_by_its_former_path():
-    from ptnt_mm.models import FinerLevelNeck
-
-    assert MODELS.get('ptnt_mm.models.upsampling_necks.FinerLevelNeck') is FinerLevelNeck

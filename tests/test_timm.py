@@ -11,6 +11,7 @@ import ptnt_mm.timm as registered
 from ptnt_mm.models import CPVT, PlainClassifier, PyramidTNTClassifier
 from ptnt_mm.models.cpvt import CPVT_ARCHS
 from ptnt_mm.models.pyramid_tnt import ARCHS
+from ptnt_mm.utils.errors import UserError
 
 NAMES = [f'pyramid_tnt_{row["alias"]}' for row in ARCHS.values()]
 NAMES += [f'cpvt_{row["alias"]}' for row in CPVT_ARCHS.values()]
@@ -90,6 +91,19 @@ def test_a_local_file_is_loaded(tmp_path: Path, size: int | tuple[int, int] | No
     )
     with torch.no_grad():
         assert model(image(64, 64, channels=1)).shape == (1, 5)
+
+
+@pytest.mark.parametrize(
+    ('name', 'message'),
+    [
+        ('pyramid_tnt_s', r'pan.baidu.com/\S+ in a browser .password v5w5.*overlay=dict.file'),
+        ('cpvt_ti', 'no weights of cpvt_ti were published'),
+        ('cpvt_b', 'no weights of cpvt_b were published'),
+    ],
+)
+def test_weights_that_timm_cannot_download_have_a_source(name: str, message: str):
+    with pytest.raises(UserError, match=message):
+        timm.create_model(name, pretrained=True)
 
 
 def test_another_size_must_be_square():

@@ -12,6 +12,8 @@ import pytest
 from markdown_it import MarkdownIt
 from repository import ROOT
 
+from ptnt_mm.export.formats import PACKAGES
+from ptnt_mm.report.report import _PACKAGES
 from ptnt_mm.version import __version__
 
 SCRIPT = f'ptnt_mm-{__version__}.data/scripts/ptnt'
@@ -97,6 +99,10 @@ def test_metadata(wheel):
         'rich>=13.4.2',
         'shtab>=1.10',
     ]
+    every = {line.split()[1] for line in lines if re.search(r'extra == .all.$', line)}
+    named = {re.split('[<>=]', requirement)[0] for requirement in every}
+    assert named >= {'mmdet', 'mmsegmentation', 'mmpretrain', 'timm', 'trackers', 'scikit-image'}
+    assert named >= {*PACKAGES['onnx'], *_PACKAGES.split()}
     # The compiled mmcv is never required: each of its wheels fits only one torch.
     assert not any(re.match(r'Requires-Dist: mmcv\b(?!-)', line) for line in lines)
     for host, extra in (('mmdet', 'det'), ('mmsegmentation', 'seg')):

@@ -84,14 +84,16 @@ def check_strides(view: ConfigView, model: nn.Module) -> Iterator[Finding]:
     """Run the backbone and the neck on a small image; compare the maps with what heads expect.
 
     Generators of anchors and points and extractors of regions have separate strides, and a head
-    with wrong ones trains without an error, for the wrong places in the image.
+    with wrong ones trains without an error, for the wrong places in the image. The model is in
+    evaluation mode afterwards.
     """
     strides = dict(strides_of_parts(model))
     if not strides:
         return
     try:
         with undisturbed(view.scope), torch.no_grad():
-            maps = model.eval().extract_feat(torch.zeros(1, 3, _SIDE, _SIDE))
+            image = torch.zeros(1, 3, _SIDE, _SIDE, device=next(model.parameters()).device)
+            maps = model.eval().extract_feat(image)
     except Exception as err:  # a model may need more than an image
         yield note('model', f'strides were not compared: {one_line(err)}')
         return

@@ -103,6 +103,8 @@ _AUGMENTING = (
     'TrivialAugmentWide', 'YOLOXHSVRandomAug',
 )  # fmt: skip
 _PARTS = ('dataloader', 'cfg', 'evaluator')  # of an evaluation, in a config
+EARLY = 0.8  # share of training, after which schedules may be over
+WARM_UPS = ('Linear', 'Constant', 'QuadraticWarmup')
 SMALL = 32  # pixels: CIFAR's images are as large
 
 
@@ -170,9 +172,31 @@ def in_epochs_by_iteration(setting: Setting) -> str | bool:
         return False
     ends = [schedule.get(key) for key in ('end', 'T_max', 'total_iters')]
     ends += schedule.get('milestones') or ()
-    warms_up = type_name(schedule) in ('LinearLR', 'ConstantLR', 'QuadraticWarmupLR')
+    warms_up = type_name(schedule).startswith(WARM_UPS)
     late = [end for end in ends if is_number(end) and end <= length.end]
     return not warms_up and bool(late) and f'{max(late)} iterations; training has {length.text}'
+
+
+def over_early(setting: Setting) -> str | bool:
+    """Schedules in the unit of the loop of which the last is over long before training."""
+    length = setting.view.length
+    found = [s for s in setting.view.schedulers if isinstance(s, Mapping)]
+    ends = [last_change(s) for s in found if s.get('by_epoch', True) == length.by_epoch]
+    last = max(ends, default=0)
+    return 0 < last < EARLY * length.end < float('inf') and f'{last:g} of {length.text}'
+
+
+def last_change(schedule: Mapping) -> float:
+    """When a schedule last changes a rate, in its unit; 0 for a warm-up, infinite if never."""
+    begin, kind = schedule.get('begin', 0), type_name(schedule)
+    if not begin and kind.startswith(WARM_UPS):
+        return 0
+    lasts = schedule.get('T_max' if kind.startswith('CosineAnnealing') else 'total_iters')
+    milestones = schedule.get('milestones')
+    if isinstance(milestones, (list, tuple)) and milestones and is_number(milestones[-1]):
+        lasts = 2 * milestones[-1]  # recipes often have their last step at two thirds
+    ends = (schedule.get('end'), begin + lasts if is_number(lasts) else None)
+    return min((end for end in ends if is_number(end)), default=float('inf'))
 
 
 def ends_before_it_begins(setting: Setting) -> bool:
@@ -411,11 +435,13 @@ RULES = (
     Rule(('param_scheduler.end', 'param_scheduler[*].end', 'param_scheduler*.T_max',
           'param_scheduler*.total_iters'), after_the_end, WARNING,
          'is {value}, but {found}: the schedule is cut off',
-         kinds=_SHAPED),
+         'train with `epochs` instead of a changed train_cfg.max_epochs', kinds=_SHAPED),
     Rule('param_scheduler*.milestones[*]', after_the_end, WARNING,
          'is {value}, but {found}: it is never reached'),
     Rule('param_scheduler*.milestones', not_ascending, ERROR,
          'is {value}, expected ascending numbers'),
+    Rule('param_scheduler', over_early, WARNING, 'ends after {found}: the rest trains at its last '
+         'learning rate', 'train with `epochs` instead of a changed train_cfg.max_epochs'),
     Rule(('param_scheduler.end', 'param_scheduler[*].end'), ends_before_it_begins, ERROR,
          'is {value}, not after its begin'),
     Rule('log_level', lambda s: str(s.value) not in (*getLevelNamesMapping(), 'None'), ERROR,

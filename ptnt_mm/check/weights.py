@@ -26,8 +26,8 @@ def describe_start(view: ConfigView, weights: str | None) -> Iterator[Finding]:
     else:
         yield note(
             'NO PRETRAINED WEIGHTS',
-            'training starts from random initialisation, and published results are out of reach. '
-            '`pretrained=PATH` loads ImageNet weights into the backbone',
+            'training starts from random initialisation. `pretrained=PATH` loads ImageNet weights '
+            'into the backbone',
         )
 
 

@@ -27,7 +27,8 @@ def _config_of(args: Namespace) -> 'Config':
     """Read the config of the command line, with ``--cfg-options`` applied."""
     from ptnt_mm.config.read import parse_options, read_config
 
-    return read_config(args.config, parse_options(args.cfg_options))
+    options = parse_options(args.cfg_options)
+    return read_config(args.config, options, getattr(args, 'data_root', None))
 
 
 def _config_and_checkpoint_of(args: Namespace) -> tuple['Config', str]:
@@ -159,7 +160,9 @@ def infer(args: Namespace) -> None:
     """Run inference."""
     with importing():
         from ptnt_mm.api import infer
+        from ptnt_mm.config.zoo import PROJECT_CONFIG
         from ptnt_mm.deploy.export_info import SUFFIXES
+        from ptnt_mm.inference.source import default_out
 
     if Path(args.config).suffix not in SUFFIXES:
         config, checkpoint = _config_and_checkpoint_of(args)
@@ -171,6 +174,8 @@ def infer(args: Namespace) -> None:
         )
     else:
         config, checkpoint, name = None, args.config, None
+    if args.out is None and Path(args.config, PROJECT_CONFIG).is_file():
+        args.out = Path(args.config, 'infer', default_out(args.source).name)
     infer(config, checkpoint, args.source, **keywords('infer', args), config_name=name)
 
 
@@ -257,34 +262,33 @@ def checkpoint(args: Namespace) -> None:
 
 
 def weights(args: Namespace) -> None:
-    """Print a table of the published weights."""
+    """Print a block for each file of published weights."""
     with importing():
         from ptnt_mm.weights.published import LEADS, published_files
 
     files = published_files().values()
-    table = new_listing(
-        'name', 'network', 'top-1', 'MB', 'licence', 'SHA-256', 'download', 'address'
-    )
-    for file, network in files:
-        address = file.url or 'none was published'
-        password = f' (password {file.password})' if file.password else ''
-        about = (file.top_1, file.megabytes, file.licence if file.url else None, file.sha256)
-        link = 'page' if file.password else 'direct'
-        download = link if file.url else 'none'
-        cells = (file.name, network, *about, download, address + password)
-        table.add_row(*('-' if cell is None else str(cell) for cell in cells))
     with json_output(args.json, args.overwrite) as write:
-        print(to_text(table))
-        print(_ABOUT_WEIGHTS)
-        print('Unconfirmed leads for PyramidTNT:')
-        print(*(f'  {lead}' for lead in LEADS), sep='\n')
+        for file, network in files:
+            about = [f'{network}, top-1 {file.top_1}']
+            if file.url:
+                about += [f'{file.megabytes} MB', file.licence]
+            if file.sha256:
+                about.append(f'SHA-256 {file.sha256}...')
+            print(f'{file.name:<25}{", ".join(about)}')
+            password = f' (in a browser; password {file.password})' if file.password else ''
+            print(f'    {file.url or "none was published"}{password}')
+        print()
+        say(_ABOUT_WEIGHTS, column=0)
+        print('\nUnconfirmed leads for PyramidTNT:')
+        for lead in LEADS:
+            say(f'  {lead}')
         write([dict(file._asdict(), network=network) for file, network in files])
 
 
-_ABOUT_WEIGHTS = """
-top-1 is the percentage on ImageNet-1k that the publisher reports. MB is 4 bytes for each parameter
-of the classifier. SHA-256 has the published digits, - where there are none. Download: direct by
---pretrained NAME; a page to open in a browser with the password; none was published."""
+_ABOUT_WEIGHTS = (
+    'Top-1 is the percentage on ImageNet-1k that the publisher reports, MB 4 bytes for each '
+    'parameter of the classifier. --pretrained NAME downloads a file, unless a browser is needed.'
+)
 
 
 def complexity(args: Namespace) -> None:

@@ -16,6 +16,11 @@ from ptnt_mm.version import __version__
 _WITH_HOOKS = ('train', 'test', 'report', 'export')
 """Commands that run hooks and log writers of a config, which may rely on Python's normal exit."""
 
+_ELSEWHERE = dict(
+    predict='infer', detect='infer', val='test', eval='test', fit='train', init='new', create='new'
+)
+"""The names of other tools for our commands."""
+
 _SHORT = {'list': 'configs list', 'copy': 'configs copy'}
 
 
@@ -26,7 +31,9 @@ def main() -> int:
         parser.print_help(sys.stderr)
         return 2
     if not sys.argv[1].startswith('-') and sys.argv[1] not in names:
-        near = suggest(sys.argv[1], names) or 'ptnt --help lists them'
+        meant = _ELSEWHERE.get(sys.argv[1], '')
+        near = f'did you mean {meant!r}?' if meant else suggest(sys.argv[1], names)
+        near = near or 'ptnt --help lists them'
         parser.error(f'unknown command {sys.argv[1]!r}: {near}')
     name = parser.parse_args(sys.argv[1:2]).command
     name, *part = _SHORT.get(name, name).split()

@@ -16,11 +16,14 @@ from typing import Any
 import ptnt_mm
 from ptnt_mm.options import COMMANDS, as_flags
 from ptnt_mm.utils.arguments import Command
-from ptnt_mm.utils.console import exit_status, spell_arguments
+from ptnt_mm.utils.console import exit_status, is_terminal, spell_arguments
 from ptnt_mm.utils.imports import without_garbage_collection
 from ptnt_mm.utils.noise import silence_imported, silence_libraries
 from ptnt_mm.utils.terminal import use_terminal_everywhere
 from ptnt_mm.utils.text import unknown_name
+
+_ELSEWHERE = {'--conf': '--score-thr', '--imgsz': '--size', '--output': '--out'}
+"""Flags of other tools for ours."""
 
 _OF_OTHER_TOOLS = ('--gpus', '--gpu-ids', '--gpu-id', '--device')
 _GPUS = (
@@ -58,6 +61,8 @@ class Parser(argparse.ArgumentParser):
                 shown = (action for action in self._actions if action.help != argparse.SUPPRESS)
                 names = [name for action in shown for name in action.option_strings]
                 known = [name for name in names if name.startswith('--')]
+                if (meant := _ELSEWHERE.get(flag)) in known:
+                    self.error(f'unknown flag {flag!r}: did you mean {meant!r}?')
                 self.error(unknown_name('flag', flag, known))
         return super().parse_known_args(args, namespace)
 
@@ -74,7 +79,12 @@ class Parser(argparse.ArgumentParser):
         if 'local_rank' in args:
             os.environ.setdefault('LOCAL_RANK', str(args.local_rank))
         spell_arguments(as_flags)
-        return exit_status(lambda: command(args))
+
+        def run() -> int | None:
+            check_config(args)
+            return command(args)
+
+        return exit_status(run)
 
 
 def parser_of(name: str) -> Parser:
@@ -115,7 +125,7 @@ def importing() -> Iterator[None]:
     """
     before = signal.signal(signal.SIGINT, lambda *_: os._exit(130))
     try:
-        with without_garbage_collection():
+        with _announced('Loading libraries ...'), without_garbage_collection():
             ptnt_mm.register()
             yield
             silence_imported()
@@ -124,6 +134,28 @@ def importing() -> Iterator[None]:
         sys.exit(f'error: {error}. ptnt doctor shows what to install')
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _announced(line: str) -> Iterator[None]:
+    """Show a line on a terminal during a block; it takes seconds, more on a busy machine."""
+    shown = is_terminal(sys.stderr)
+    if shown:
+        print(line, end='', file=sys.stderr, flush=True)
+    try:
+        yield
+    finally:
+        if shown:
+            print('\r\x1b[K', end='', file=sys.stderr, flush=True)
+
+
+def check_config(args: argparse.Namespace) -> None:
+    """Raise a UserError if there is no such config: at once, before any library is imported."""
+    path = str(getattr(args, 'config', ''))
+    if path and Path(path).suffix in ('', '.py'):  # `ptnt infer` takes exported files as well
+        from ptnt_mm.config.zoo import find_config
+
+        find_config(path)
 
 
 def command_line() -> tuple[str, ...]:

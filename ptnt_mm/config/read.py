@@ -8,12 +8,13 @@ from types import SimpleNamespace
 from mmengine.config import Config, DictAction
 from mmengine.runner import Runner
 
+from ptnt_mm.config.data_root import use_data_root
 from ptnt_mm.config.settings import flat_settings
-from ptnt_mm.config.zoo import config_from_file, config_names, config_path, moved_config
+from ptnt_mm.config.zoo import config_from_file, find_config
 from ptnt_mm.explain.causes import Kind, explain, one_line
 from ptnt_mm.explain.frames import place_in_own_code
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import first_few, printable, suggest, unknown_name
+from ptnt_mm.utils.text import first_few, printable, unknown_name
 
 # Top-level keys of a config that MMEngine and the hosts read, besides the runner's arguments.
 _TOP_LEVEL = {
@@ -37,27 +38,34 @@ _SINGLE = {
 }
 # fmt: on
 
-PROJECT_CONFIG = 'config.py'
-"""Name of the config in the folder of a project."""
-
 READ_KEYS = (set(inspect.signature(Runner).parameters) | _TOP_LEVEL) - {'cfg'}
 
 
-def read_config(path: Path | str, options: dict | None = None) -> Config:
+def read_config(
+    path: Path | str, options: dict | None = None, data_root: Path | str | None = None
+) -> Config:
     """Read a config file, a project's or one of this package's by name; apply ``--cfg-options``.
+
+    Args:
+        path: A file, the folder of a project, or a name.
+        options: Dotted keys and values.
+        data_root: The folder to read all data from, in place of the config's ``data_root``.
 
     Returns:
         The complete config, with its bases.
 
     Raises:
         UserError: if there is no such file, if it cannot be executed, if it needs a package that
-            is not installed, or if nothing reads an option's first key.
+            is not installed, if nothing reads an option's first key, or if the config does not
+            have exactly one ``data_root`` to replace.
     """
-    file = _find_config(str(path))
+    file = find_config(str(path))
     try:
         config = config_from_file(file)
     except Exception as error:  # a config is a program: it may raise anything
         raise UserError(f'{file} cannot be read: {_explain(error)}') from error
+    if data_root is not None:
+        use_data_root(config, data_root)
     apply_options(config, options or {})
     return config
 
@@ -99,6 +107,8 @@ def apply_options(config: Config, options: dict) -> None:
 def _why_refused(config: Config, key: str, value: object) -> str:
     """Why an option would have no effect, or the wrong one; empty if it can be merged."""
     first, _, rest = key.partition('.')
+    if key in ('epochs', 'max_epochs'):
+        return f'train with `epochs={value}`, which changes the whole schedule with it'
     if first not in READ_KEYS:
         return _why_unread(config, key)
     if first in _SINGLE and rest:
@@ -164,24 +174,3 @@ def _explain(error: BaseException) -> str:
     if absent := explain(error, Kind.PACKAGE):
         explained += f'. {absent.advice}; a module of your own must be on PYTHONPATH'
     return explained
-
-
-def _find_config(path: str) -> Path:
-    if Path(path).is_file():
-        return Path(path)
-    if Path(path, PROJECT_CONFIG).is_file():
-        return Path(path, PROJECT_CONFIG)
-    if Path(path).is_dir():
-        configs = first_few(map(str, sorted(Path(path).glob('*.py'))))
-        raise UserError(
-            f'{path} is neither a config nor a folder that ptnt new made: pass a config file, '
-            f'such as {configs or "those that ptnt configs copy writes"}'
-        )
-    if path in config_names():
-        return config_path(path)
-    if moved := moved_config(Path(path)):
-        return moved
-    near = suggest(Path(path).stem, config_names())
-    raise UserError(
-        f'there is no config file {path}: {near or "ptnt configs list prints the names"}'
-    )

@@ -6,7 +6,7 @@ from mmengine.config import Config
 
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.weights.published import no_such_weights
+from ptnt_mm.weights.published import locate, no_such_weights
 from ptnt_mm.weights.reader.read import is_address
 
 
@@ -38,8 +38,7 @@ def check_start(view: ConfigView) -> str | None:
     """
     backbone, weights = view.backbone, view.starting_weights
     if weights is not None:
-        if not is_address(weights) and not os.path.isfile(os.path.expanduser(weights)):
-            raise UserError(no_such_weights(weights))
+        require_weights(weights)
         return weights
     trains = backbone.get('frozen_stages', -1) < 0 and not backbone.get('norm_eval')
     trains = trains and view.norm_cfg.get('requires_grad', True)
@@ -53,6 +52,13 @@ def check_start(view: ConfigView) -> str | None:
             f'pass weights with `pretrained=PATH`, or set {remedy}'
         )
     return None
+
+
+def require_weights(weights: str) -> None:
+    """Raise a UserError unless weights are a file, an address, or a name that has either."""
+    located = locate(weights)
+    if not is_address(located) and not os.path.isfile(os.path.expanduser(located)):
+        raise UserError(no_such_weights(weights))
 
 
 def freeze_batch_norm(backbone: dict) -> None:

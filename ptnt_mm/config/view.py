@@ -71,7 +71,7 @@ class ConfigView:
             raise UserError(
                 f'{missing[0]} does not exist. The config expects, relative to {Path.cwd()}:\n'
                 + '\n'.join(lines)
-                + f'\n{how_to_get(missing[0])}'
+                + f'\nIf the data is elsewhere: `data_root=FOLDER`. {how_to_get(missing[0])}'
             )
 
     # The model

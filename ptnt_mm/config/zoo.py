@@ -9,7 +9,10 @@ from pathlib import Path
 from mmengine.config import Config
 
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import unknown_name
+from ptnt_mm.utils.text import first_few, suggest, unknown_name
+
+PROJECT_CONFIG = 'config.py'
+"""Name of the config in the folder of a project."""
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -49,15 +52,29 @@ def config_path(name: str) -> Path:
     return files[name]
 
 
-def moved_config(path: Path) -> Path | None:
-    """Find a config by the path that it had when all of them lay in one folder.
+def find_config(path: str) -> Path:
+    """Return the file of a config, given its path, the folder of its project, or its name.
 
-    Returns:
-        Where it is now; None if the path exists, or if it never was that of a config.
+    Raises:
+        UserError: if there is none; suggests the closest name.
     """
-    if path.exists() or path.suffix != '.py' or path.parent.resolve() != config_root():
-        return None
-    return _files().get(path.stem)
+    if Path(path).is_file():
+        return Path(path)
+    if Path(path, PROJECT_CONFIG).is_file():
+        return Path(path, PROJECT_CONFIG)
+    if Path(path).is_dir():
+        configs = first_few(map(str, sorted(Path(path).glob('*.py'))))
+        raise UserError(
+            f'{path} is neither a config nor a folder that ptnt new made: pass a config file, '
+            f'such as {configs or "those that ptnt configs copy writes"}'
+        )
+    files = _files()
+    if path in files:
+        return files[path]
+    near = suggest(Path(path).stem, files)
+    raise UserError(
+        f'there is no config file {path}: {near or "ptnt configs list prints the names"}'
+    )
 
 
 def get_config(name: str) -> Config:
@@ -70,10 +87,7 @@ def get_config(name: str) -> Config:
 
 
 def config_from_file(file: Path | str) -> Config:
-    """Read a config file as MMEngine does, without parsing the metafiles of its bases' packages.
-
-    Bases may also have the path of :func:`moved_config`.
-    """
+    """Read a config file as MMEngine does, without parsing the metafiles of its bases' packages."""
     with _bases_by_path():
         return Config.fromfile(file)
 
@@ -89,11 +103,9 @@ def _bases_by_path() -> Iterator[None]:
 
     def find(base: str, filename: str) -> tuple[str, str | None]:
         scope, _, path = base.rpartition('::')
-        folder = _configs_of(scope) if scope else Path(filename).parent
-        if folder is not None:
-            file = moved_config(folder / path) or folder / path
-            if file.is_file():
-                return str(file), scope or None
+        folder = _configs_of(scope) if scope else None
+        if folder is not None and (folder / path).is_file():
+            return str(folder / path), scope
         return find_base(base, filename)
 
     Config._get_cfg_path = staticmethod(find)

@@ -58,7 +58,11 @@ def try_ptnt_mm() -> None:
 
 
 def print_environment() -> None:
-    """Print what MMEngine collects about the machine, except versions and compiler flags."""
+    """Print how threads wait, and what MMEngine collects, except versions and compiler flags."""
+    import_ptnt_mm()
+    for name in ('OMP_NUM_THREADS', 'OMP_WAIT_POLICY', 'GOMP_SPINCOUNT'):
+        if name in os.environ:
+            print(f'{name}: {os.environ[name]}')
     with suppress(ImportError):  # it needs distutils, of setuptools
         from mmengine.utils.dl_utils import collect_env
 

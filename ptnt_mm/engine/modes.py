@@ -11,6 +11,7 @@ from mmengine.device import get_device
 from ptnt_mm.config.read import require_keys
 from ptnt_mm.config.settings import type_name
 from ptnt_mm.config.view import ConfigView
+from ptnt_mm.engine.epochs import stretch
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import unknown_name
 
@@ -29,6 +30,7 @@ LOG_BACKENDS = {
 def with_modes(
     config: Config,
     *,
+    epochs: int | None = None,
     amp: bool = False,
     sync_bn: bool = False,
     auto_scale_lr: bool = False,
@@ -41,6 +43,8 @@ def with_modes(
         UserError: if a mode needs an accelerator, a package or a setting that is missing.
     """
     config = copy.deepcopy(config)
+    if epochs is not None:
+        stretch(config, epochs)
     if deterministic:
         use_deterministic(config)
     if amp:

@@ -16,6 +16,7 @@ from ptnt_mm.check.inspection import check_before_training
 from ptnt_mm.check.schedule import check_batch, check_learning_rate
 from ptnt_mm.check.weights import describe_start
 from ptnt_mm.config.read import require_keys
+from ptnt_mm.config.start import require_weights
 from ptnt_mm.config.stored import changed_settings
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.failures import failures_explained
@@ -41,6 +42,7 @@ def train(
     load_from: Path | str | None = None,
     resume: Path | str | None = None,
     overwrite: bool = False,
+    epochs: int | None = None,
     amp: bool = False,
     auto_scale_lr: bool = False,
     sync_bn: bool = False,
@@ -65,8 +67,11 @@ def train(
         SystemExit: instead of it in all processes but the first, which reports for all of them.
     """
     require_keys(config, ('model', 'train_dataloader', 'train_cfg', 'optim_wrapper'))
+    if pretrained is not None and resume is None and not config.get('resume'):
+        require_weights(str(pretrained))  # before the host is imported
     config = with_modes(
         config,
+        epochs=epochs,
         amp=amp,
         sync_bn=sync_bn,
         auto_scale_lr=auto_scale_lr,

@@ -73,7 +73,7 @@ def infer(
     if not isinstance(source, (str, Path, int)):
         raise UserError(
             f'expected a file, a folder or the number of a webcam as source, got '
-            f'{type_and_shape(source)}: ptnt_mm.inference.load.load_predictor(...).predict takes '
+            f'{type_and_shape(source)}: ptnt_mm.api.load_predictor(...).predict takes '
             'arrays'
         )
     checkpoint, source = str(checkpoint), str(source)
@@ -163,6 +163,8 @@ def _found(results: Results, predictor: Predictor, tracker: Tracker | None) -> I
             with_any = len(counts) - without
             tracks = f': {counted(tracker.count, "track")}' if tracker else ''
             yield f'Found {counted(sum(counts), noun)} in {with_any} of {images}{tracks}'
+            by_class = results.by_class.most_common()
+            yield f'  {first_few(f"{number:,} {name}" for name, number in by_class)}'
         elif without and predictor.highest_below is None:
             yield f'Found no {noun} in {without} of {images}, with whatever score'
         elif without:

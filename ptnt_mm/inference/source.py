@@ -3,7 +3,7 @@
 import json
 import shutil
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,7 @@ class Results:
         found: Results, one JSON text per image.
         failed: Failures, one JSON text per image.
         counts: The numbers of 'detections' or 'classes', one per image; empty for segmenters.
+        by_class: The number of detections of each class.
 
     Raises:
         UserError: if there are results that may not be replaced, or files of the same names that
@@ -63,6 +64,7 @@ class Results:
         self.found: list[str] = []
         self.failed: list[str] = []
         self.counts: dict[str, list[int]] = defaultdict(list)
+        self.by_class: Counter[str] = Counter()
         if folder.exists() and not folder.is_dir():
             raise UserError(f'{folder} is not a folder: choose another `out`')
         if not self.file.exists() and not self.drawn.exists():
@@ -98,6 +100,7 @@ class Results:
         """Add an image."""
         for kind in _COUNTED & entry.keys():
             self.counts[kind].append(len(entry[kind]))
+        self.by_class.update(found['label'] for found in entry.get('detections', ()))
         self.found.append(json.dumps(entry))
 
     def fail(self, file: str, reason: str) -> None:

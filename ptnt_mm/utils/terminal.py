@@ -21,6 +21,9 @@ FOR_THE_FILE = {'for_the_file': True}
 TRACEBACK = 'What failed:'
 """Prefix of a message for the log file that the terminal summarises in one line."""
 
+_EXPLAINED = 'The testing results of the whole dataset is empty'
+"""An error of mmdet's metrics that `ptnt_mm.engine.hooks.health` explains; training continues."""
+
 _WIDTH = 100  # characters in a file or a pipe
 
 
@@ -79,7 +82,7 @@ def _judge(record: logging.LogRecord) -> tuple[bool, bool]:
     message, file = record.getMessage(), _caller().f_code.co_filename
     is_of_user = not (library_of(file) or is_ours(file))
     if record.levelno >= logging.ERROR:
-        return not message.startswith(TRACEBACK), is_of_user
+        return not message.startswith((TRACEBACK, _EXPLAINED)), is_of_user
     if record.levelno == logging.WARNING:
         return not is_noise(message, file), is_of_user
     return not library_of(file) and not getattr(record, 'for_the_file', False), is_of_user

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from mmengine.config import Config
 
-from ptnt_mm.config.read import PROJECT_CONFIG, require_keys
+from ptnt_mm.config.read import require_keys
 from ptnt_mm.config.view import ConfigView
+from ptnt_mm.config.zoo import PROJECT_CONFIG
 from ptnt_mm.drawing.page import photograph, write_page
 from ptnt_mm.engine.load_in_range import read_picture
 from ptnt_mm.options import documented

@@ -112,14 +112,21 @@ def locate(weights: str) -> str:
     if weights not in files:
         return weights
     file, network = files[weights]
-    if file.url is None:
-        raise CheckpointError(f'{weights}: no weights of {network} were published')
     if file.address is None:
-        raise CheckpointError(
-            f'{weights}: the weights of {network} have no direct address: open {file.url} in a '
-            f'browser (password {file.password}), and pass the path of the file'
-        )
+        raise CheckpointError(f'{weights}: {how_to_get(file, network)}')
     return file.address
+
+
+def how_to_get(file: Published, network: str) -> str:
+    """Describe how to get the weights of a network."""
+    if file.url is None:
+        return f'no weights of {network} were published'
+    if file.address is None:
+        return (
+            f'The weights of {network} have no direct address: open {file.url} in a browser '
+            f'(password {file.password}), and pass the path of the file'
+        )
+    return f'The weights of {network} are downloaded by their name, {file.name}'
 
 
 def is_installed(weights: str) -> bool:
@@ -146,6 +153,10 @@ def _installed_file(weights: str) -> Path:
 def no_such_weights(weights: str) -> str:
     """Message for neither a file nor a name; suggests the nearest name unless it is a path."""
     message = f'there is no file {weights} to start from'
+    for file, network in published_files().values():
+        # As its authors name it: ptnt_s_82.0.pth.tar
+        if Path(weights).name.startswith(f'{file.name}_{file.top_1}'):
+            return f'{message}. {how_to_get(file, network)}'
     if Path(weights).name != weights or Path(weights).suffix:
         return message
     direct = [name for name, (file, _) in published_files().items() if file.address]

@@ -90,6 +90,7 @@ FAULTS: list[tuple] = [
     (EPOCHS, {'param_scheduler.1.by_epoch': False}, WARNING, 'param_scheduler[1]'),
     (EPOCHS, {'param_scheduler.1.T_max': 100}, WARNING),
     (ITERATIONS, {'param_scheduler.1.end': 1000}, WARNING),
+    (EPOCHS, {'train_cfg.max_epochs': 20}, WARNING, 'param_scheduler'),
     (EPOCHS, {'param_scheduler.0.end': 0}, ERROR),
     (
         EPOCHS,

@@ -27,6 +27,8 @@ def refused(command: str, capsys, *words: str) -> str:
         ('train', '--cfg-option', '--cfg-options'),
         ('test', '--show_dir', '--show-dir'),
         ('infer', '--score_thr=0.5', '--score-thr'),
+        ('infer', '--conf=0.5', '--score-thr'),
+        ('new', '--imgsz', '--size'),
         ('check', '--quik', '--quick'),
     ],
 )
@@ -79,7 +81,7 @@ def test_flags_of_training_become_arguments(monkeypatch, tmp_path: Path):
     file = tmp_path / 'mine.py'
     file.write_text('')
     flags = ('--auto-scale-lr', '--deterministic', '--load-from', 'whole.pth', '--resume')
-    words = (*flags, '--seed=7', '--work-dir=run', '--pretrained=backbone.pth')
+    words = (*flags, '--epochs', '3', '--seed=7', '--work-dir=run', '--pretrained=backbone.pth')
     assert run('train', [str(file), *words, '--cfg-options', 'sync_bn=mmcv']) == 130
     config, command = given.pop('config'), given.pop('command')
     assert config.sync_bn == 'mmcv' and command
@@ -89,6 +91,7 @@ def test_flags_of_training_become_arguments(monkeypatch, tmp_path: Path):
         load_from='whole.pth',
         resume='auto',
         overwrite=False,
+        epochs=3,
         amp=False,
         auto_scale_lr=True,
         sync_bn=False,

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from repository import ROOT
+from repository import ROOT, environment
 
 from ptnt_mm.cli import commands, completion
 from ptnt_mm.cli.config_groups import GROUPS
@@ -74,10 +74,20 @@ def test_without_a_command_the_known_ones_are_listed(ptnt, capsys):
 
 
 def test_an_unknown_command_names_the_known_ones(ptnt, capsys):
-    with pytest.raises(SystemExit):
-        ptnt('trian')
-    said = capsys.readouterr().err
-    assert "unknown command 'trian': did you mean 'train'?" in said
+    for word, meant in (('trian', 'train'), ('predict', 'infer'), ('val', 'test')):
+        with pytest.raises(SystemExit):
+            ptnt(word)
+        said = capsys.readouterr().err
+        assert f'unknown command {word!r}: did you mean {meant!r}?' in said
+
+
+def test_a_config_that_is_missing_does_not_wait_for_torch(tmp_path: Path):
+    """Here, torch ends the process."""
+    (tmp_path / 'torch.py').write_text('raise SystemExit(9)')
+    command = [sys.executable, TOOLS / 'ptnt', 'train', 'retinanet_ptnt_s_1']
+    env = environment(PYTHONPATH=f'{tmp_path}:{ROOT}')
+    done = subprocess.run(command, env=env, capture_output=True, text=True)
+    assert done.returncode == 1 and "did you mean 'retinanet_ptnt_s_1x'?" in done.stderr
 
 
 def test_an_error_is_status_1(ptnt, capsys):
@@ -112,7 +122,7 @@ def test_configs_are_listed_in_groups(ptnt, capsys):
 def test_a_library_that_is_missing_is_one_line(ptnt, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, 'ptnt_mm.engine.train', None)
     with pytest.raises(SystemExit, match='import of ptnt_mm.engine.train .*ptnt doctor shows'):
-        ptnt('train', 'config.py')
+        ptnt('train', 'demo_gfl_lite0')
     monkeypatch.setitem(sys.modules, 'ptnt_mm.cli.start', None)
     with pytest.raises(SystemExit, match='Install what this command needs'):
         ptnt('train', 'config.py')
@@ -142,10 +152,12 @@ leave(3)
     assert (done.returncode, done.stdout) == (3, printed), done.stderr
 
 
-def test_a_command_can_be_repeated(ptnt, monkeypatch):
+def test_a_command_can_be_repeated(ptnt, monkeypatch, tmp_path: Path):
     """The first words of the command line depend on how it was started."""
     seen = []
     monkeypatch.setattr(commands, 'train', lambda args: seen.extend((args.config, command_line())))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / 'my config.py').touch()
     assert ptnt('train', 'my config.py', '--resume') == 0
     assert seen == ['my config.py', ('ptnt', 'train', 'my config.py', '--resume')]
     monkeypatch.setattr(sys, 'argv', ['tools/train.py', 'config.py'])
@@ -215,5 +227,5 @@ def test_visualize_without_an_image_names_what_was_given(ptnt, tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)
     Path('photos').mkdir()
     for given in ('x.pth', 'photos'):
-        assert ptnt('visualize', 'x.py', given) == 1
+        assert ptnt('visualize', 'demo_gfl_lite0', given) == 1
         assert given in capsys.readouterr().err

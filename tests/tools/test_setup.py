@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 
 import pytest
 from repository import ROOT
@@ -41,6 +42,15 @@ def test_changed_source_is_installed(checkout, name):
 def test_copied_environment_is_made_again(checkout):
     copied = shutil.copytree(checkout, checkout.with_name('copied'))
     assert 'venv --clear' in make(copied, '-n', 'setup').stdout
+
+
+def test_an_environment_elsewhere_is_not_cleared(checkout):
+    """The commands run, with a Python that would only be asked for its version."""
+    elsewhere = shutil.move(checkout / '.venv', checkout / 'elsewhere')
+    (checkout / '.venv').symlink_to(elsewhere)
+    done = make(checkout, 'setup', f'PYTHON={sys.executable}')
+    assert done.returncode and f'.venv is a link to {elsewhere}' in done.stderr
+    assert sorted(os.listdir(elsewhere)) == ['.complete']
 
 
 def test_named_python_is_compared(checkout):

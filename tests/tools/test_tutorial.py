@@ -98,9 +98,7 @@ def test_the_first_cell_installs_what_was_uploaded(
     shell.register_magic_function(installed.append, magic_name='pip')
     cell = next(c for c in tool.make_notebook(PAGE).cells if c.cell_type == 'code').source
     shell.run_cell(cell).raise_error()
-    assert installed == [
-        f'install -q "{tmp_path / name}[det,start,vis]" onnx onnxscript onnxruntime'
-    ]
+    assert installed == [f'install -q "{tmp_path / name}[det,start,vis,export]"']
     (tmp_path / name).rmdir()
     with pytest.raises(AssertionError, match='upload a wheel or a checkout'):
         shell.run_cell(cell).raise_error()

@@ -1,6 +1,7 @@
 """The table of published weights, and downloads by name from a web server on this machine."""
 
 import hashlib
+import re
 import sys
 from pathlib import Path
 
@@ -9,9 +10,11 @@ import torch
 from models.make_tnt_golden import ARCH
 
 from ptnt_mm.cli.main import run
+from ptnt_mm.config.start import require_weights
 from ptnt_mm.models import TNT, PlainClassifier, PyramidTNTClassifier
 from ptnt_mm.project import backbones
 from ptnt_mm.registry import MODELS
+from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights import published
 from ptnt_mm.weights.networks import family
 from ptnt_mm.weights.published import Published, default_cfg, locate, published_files
@@ -154,5 +157,18 @@ def test_the_command_lists_every_file(capsys):
     assert run('weights', []) == 0
     out = capsys.readouterr().out
     for file, network in published_files().values():
-        (line,) = (line for line in out.splitlines() if line.split()[:1] == [file.name])
-        assert network in line and f' {file.top_1} ' in line and (file.url or 'none') in line
+        about = rf'{network}, top-1 {file.top_1}\b.*\n    {re.escape(file.url or "none")}'
+        assert re.search(rf'^{file.name} +{about}', out, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ('missing', 'message'),
+    [
+        ('ptnt_s_82.0.pth.tar', 'PyramidTNT small .* open https:.* in a browser .password v5w5.'),
+        ('some/where/tnt_s_81.5.pth.tar', 'TNT small are downloaded by their name, tnt_s'),
+        ('ptnt_s_mine.pth', 'there is no file ptnt_s_mine.pth to start from$'),
+    ],
+)
+def test_a_missing_file_with_the_name_of_a_published_one_has_a_source(missing: str, message: str):
+    with pytest.raises(UserError, match=message):
+        require_weights(missing)

@@ -18,7 +18,9 @@ are PyramidTNT-Ti, -S, -M and -B. `python tools/reproduce.py collect` writes thi
 configs and the logs in `work_dirs`.
 """
 
-_NOTHING = '**Nothing has been trained here yet**, so all numbers are from the paper.\n'
+_NOTHING = (
+    '**Nothing has been trained on these data sets here yet**, so all numbers are from the paper.\n'
+)
 
 _REST = """## No result yet
 

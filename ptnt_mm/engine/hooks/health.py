@@ -1,10 +1,15 @@
-"""Warn when an evaluation is empty, or when training waits for data."""
+"""Warn when strides are wrong, when an evaluation is empty, or when training waits for data."""
 
 from typing import Any
 
+from mmengine.dist import is_main_process
 from mmengine.hooks import Hook
+from mmengine.model import is_model_wrapper
 
+from ptnt_mm.check.network import check_strides
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.registry import HOOKS
+from ptnt_mm.utils.findings import Severity
 
 NO_FIGURES = (
     'the evaluation produced no numbers: no image has predictions. This is common after a short '
@@ -14,7 +19,10 @@ NO_FIGURES = (
 
 @HOOKS.register_module()
 class HealthHook(Hook):
-    """Warn, once each, about an evaluation without predictions, and about slow data loading.
+    """Warn, once each, about wrong strides, empty evaluations and slow data loading.
+
+    Before the first iteration, the strides of heads are compared with those of their maps: mmdet
+    trains with wrong ones without an error.
 
     Loading is slow if it takes more than half of the time, averaged over 50 iterations.
     """
@@ -24,6 +32,16 @@ class HealthHook(Hook):
 
     def __init__(self):
         self._warned: set[str] = set()
+
+    def before_train(self, runner: Any) -> None:
+        """Compare strides: on a small image, which takes less than a second."""
+        if not is_main_process():
+            return
+        model = runner.model.module if is_model_wrapper(runner.model) else runner.model
+        for finding in check_strides(ConfigView(runner.cfg), model):
+            if finding.severity is Severity.ERROR:
+                runner.logger.warning(str(finding))
+        model.train()
 
     def after_train_iter(
         self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: dict | None = None

@@ -94,8 +94,8 @@ def _check_counters(runner: Any, checkpoint: dict) -> None:
     most = getattr(runner, f'max_{key}s')
     if meta[key] > most:
         raise UserError(
-            f'its {key} is {meta[key]}, beyond train_cfg.max_{key}s={most}: train for longer, or '
-            'use a different checkpoint'
+            f'its {key} is {meta[key]}, beyond train_cfg.max_{key}s={most}: train for longer, '
+            'as with `epochs`, or use a different checkpoint'
         )
 
 
