@@ -181,11 +181,6 @@ class _Classifier:
         """
         return self._stage_of if coarse else self._depth_of
 
-    def no_weight_decay(self) -> set[str]:
-        """Position tables and class tokens."""
-        tables = ('outer_pos', 'inner_pos', 'cls_token', 'relative_pos')
-        return {name for name, _ in self.named_parameters() if name.endswith(tables)}
-
     def _depth_of(self, name: str) -> int:
         if name.startswith('head'):
             name = 'norm'

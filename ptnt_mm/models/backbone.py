@@ -185,6 +185,13 @@ class Backbone(Network, BaseModule):
         """The table of the outer tokens; for n class tokens, its first n entries have no place."""
         return dict(outer_pos=Table(resize_learned, dims=3, grid_axes=(1,), has_class_token=True))
 
+    def no_weight_decay(self) -> set[str]:
+        """Names of the parameters that the authors do not decay: tables and class tokens.
+
+        Biases and one-dimensional weights are the optimizer's to spare.
+        """
+        return {name for name, _ in self.named_parameters(recurse=False)}
+
     def resize_tables_once(self) -> None:
         """Resize position tables for the next image and keep the results, in place.
 
