@@ -6,7 +6,6 @@ network's file has a table of its variants: a row holds the settings of the back
 published weights, the authors' first.
 """
 
-import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -74,6 +73,14 @@ class FeatureInfo:
         return self.info[index]
 
 
+def init_linear_(module: nn.Module) -> None:
+    """Draw a linear layer from a truncated normal with 0.02, its bias 0; for ``Module.apply``."""
+    if isinstance(module, nn.Linear):
+        nn.init.trunc_normal_(module.weight, std=0.02)
+        if module.bias is not None:
+            nn.init.zeros_(module.bias)
+
+
 class Backbone(Network, BaseModule):
     """A backbone that freezes its first parts, and refuses weights that do not fit.
 
@@ -103,6 +110,10 @@ class Backbone(Network, BaseModule):
 
     in_chans = 3
     """Channels of an image."""
+
+    init_layer = staticmethod(init_linear_)
+    """Draws the weights of one layer as the authors' code does, for ``Module.apply``. Convolutions
+    and norms keep torch's, as in the code of TNT and DeiT; tables are drawn by their owners."""
 
     position: PositionEncoding
     """Position encoding of the outer tokens."""
@@ -205,7 +216,7 @@ class Backbone(Network, BaseModule):
 
     def _init_and_freeze(self) -> None:
         """Draw all weights, and freeze those that ``frozen_stages`` names."""
-        self.apply(init_weights_)
+        self.apply(self.init_layer)
         tables = list(self.parameters(recurse=False))
         for table in tables:
             nn.init.trunc_normal_(table, std=0.02)
@@ -357,20 +368,3 @@ def drop_path_rates(rate: float, depths: tuple[int, ...]) -> list[list[float]]:
     total = sum(depths)
     rates = (rate * block / max(total - 1, 1) for block in range(total))
     return [list(islice(rates, depth)) for depth in depths]
-
-
-def init_weights_(module: nn.Module) -> None:
-    """Draw one layer's weights as the authors' classification code does; for ``Module.apply``.
-
-    Linear: truncated normal 0.02. Convolution: normal with variance 2 / fan out. Biases 0. Norms
-    keep torch's 1 and 0, and position tables are drawn by the modules that own them.
-    """
-    if isinstance(module, nn.Linear):
-        nn.init.trunc_normal_(module.weight, std=0.02)
-    elif isinstance(module, nn.Conv2d):
-        fan_out = module.out_channels * math.prod(module.kernel_size) // module.groups
-        nn.init.normal_(module.weight, std=math.sqrt(2 / fan_out))
-    else:
-        return
-    if module.bias is not None:
-        nn.init.zeros_(module.bias)

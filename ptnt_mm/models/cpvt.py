@@ -128,6 +128,8 @@ class CPVT(SingleScaleBackbone):
         for module in self.modules():
             if isinstance(module, PEG):
                 module.pretrained_may_lack = ()  # published weights have it
+            if isinstance(module, nn.LayerNorm):
+                module.eps = 1e-6  # DeiT's, whose code CPVT extends
 
     @classmethod
     def options_of(cls, weights: Weights) -> dict[str, Any]:

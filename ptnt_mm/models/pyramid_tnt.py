@@ -1,5 +1,6 @@
 """PyramidTNT (arXiv 2201.00978) for dense prediction: its variants, its parts, the network."""
 
+import math
 from collections.abc import Sequence
 from functools import partial
 from itertools import accumulate
@@ -18,6 +19,7 @@ from ptnt_mm.models.backbone import (
     choose,
     choose_position,
     drop_path_rates,
+    init_linear_,
     is_positive,
     read_arch,
 )
@@ -469,6 +471,16 @@ class PyramidTNT(Backbone):
                 self.add_module(f'norm{i}', OutputNorm(outer_dims[i]))
 
         self._init_and_freeze()
+
+    @staticmethod
+    def init_layer(module: nn.Module) -> None:
+        """Convolutions are normal with variance 2 / fan out; that of a PEG, too, is ours."""
+        init_linear_(module)
+        if isinstance(module, nn.Conv2d):
+            fan_out = module.out_channels * math.prod(module.kernel_size) // module.groups
+            nn.init.normal_(module.weight, std=math.sqrt(2 / fan_out))
+            if module.bias is not None:
+                nn.init.zeros_(module.bias)
 
     @property
     def is_complete(self) -> bool:

@@ -4,6 +4,7 @@ import re
 
 import pytest
 import torch
+from timm.models.vision_transformer import VisionTransformer
 
 from ptnt_mm.models import CPVT, PlainClassifier
 from ptnt_mm.models.cpvt import CPVT_ARCHS
@@ -99,6 +100,28 @@ def test_a_classifier_reads_the_class_token_or_the_mean():
 def test_a_classifier_takes_no_backbone_without_its_last_norm(backbone: dict):
     with pytest.raises(ValueError, match='expected .* last block or stage, normalised'):
         PlainClassifier(backbone)
+
+
+@torch.inference_mode()
+def test_outputs_are_those_of_deit_with_its_table():
+    """timm's DeiT with the same weights; a dark image, so that the eps of norms matters."""
+    theirs = VisionTransformer(64, embed_dim=16, depth=3, num_heads=4, num_classes=0).eval()
+    ours = build(position='learned')
+    weights = ours.state_dict()
+    for block in range(3):
+        attention = f'blocks.{block}.outer_attn'
+        for kind in ('weight', 'bias'):
+            parts = [weights.pop(f'{attention}.{part}.{kind}') for part in ('q', 'kv')]
+            weights[f'{attention}.qkv.{kind}'] = torch.cat(parts)
+    weights = {
+        key.replace('outer_pos', 'pos_embed').replace('outer_', ''): value
+        for key, value in weights.items()
+    }
+    theirs.load_state_dict(weights)
+    image = golden.image(2, 64, 64) * 1e-2
+    expected = theirs.forward_features(image)
+    found = ours.forward_tokens(image)[-1][1]
+    torch.testing.assert_close(found, expected, rtol=0, atol=2e-6)
 
 
 def test_parameters_are_those_of_deit_with_a_convolution_for_the_table():
