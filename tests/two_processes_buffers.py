@@ -1,7 +1,8 @@
-"""Two processes train by epochs, by iterations and without averaging: `two_processes_buffers.py FOLDER`.
+"""Two processes train by epochs, by iterations, and without averaging their buffers.
 
-The first one writes, for each kind, how much the statistics of BatchNorm differ between the
-processes in an evaluation, and how much those of the checkpoint differ from them.
+`two_processes_buffers.py FOLDER`: the first one writes, for each kind, how much the statistics of
+BatchNorm differ between the processes in an evaluation, and how much those of the checkpoint
+differ from them.
 """
 
 import json

@@ -302,13 +302,14 @@ def check_heads(kind: str, dim: int, heads: int) -> None:
         raise ValueError(f'arch: {kind} width {dim} does not divide into {heads} {kind} heads')
 
 
-def check_out_indices(
-    out_indices: Sequence[int], number: int, kind: str, such_as: str
+def check_indices(
+    name: str, given: Sequence[int], number: int, kind: str, such_as: str
 ) -> tuple[int, ...]:
     """Return the indices, counted from 0; negative ones count from the last.
 
     Args:
-        out_indices: The value of the option.
+        name: The option.
+        given: Its value.
         number: How many stages or blocks there are.
         kind: 'stages' or 'blocks'.
         such_as: An example for the message.
@@ -316,15 +317,13 @@ def check_out_indices(
     Raises:
         ValueError: unless they increase and are in range.
     """
-    if not isinstance(out_indices, Sequence) or isinstance(out_indices, str):
-        raise ValueError(
-            f'out_indices is {out_indices!r}: expected indices of {kind} such as {such_as}'
-        )
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        raise ValueError(f'{name} is {given!r}: expected indices of {kind} such as {such_as}')
     in_order = range(number)
-    indices = [in_order[i] if isinstance(i, int) and -number <= i < 0 else i for i in out_indices]
+    indices = [in_order[i] if isinstance(i, int) and -number <= i < 0 else i for i in given]
     if not indices or indices != [i for i in in_order if i in indices]:
         raise ValueError(
-            f'out_indices is {tuple(out_indices)}: expected increasing indices of {kind} from 0 to '
+            f'{name} is {tuple(given)}: expected increasing indices of {kind} from 0 to '
             f'{number - 1}, such as {such_as}'
         )
     return tuple(indices)
