@@ -7,7 +7,6 @@ from mmengine.dist import all_reduce_params
 from mmengine.hooks import EMAHook, SyncBuffersHook
 from torch import Tensor, nn
 
-from ptnt_mm.models.blocks import is_batch_norm
 from ptnt_mm.registry import HOOKS
 
 
@@ -44,6 +43,7 @@ class AverageBuffersHook(SyncBuffersHook):
 
 
 def _statistics(model: nn.Module) -> Iterator[Tensor]:
-    for module in filter(is_batch_norm, model.modules()):
-        if module.running_mean is not None:
+    for module in model.modules():
+        is_norm = isinstance(module, nn.modules.batchnorm._BatchNorm)
+        if is_norm and module.running_mean is not None:
             yield from (module.running_mean, module.running_var)
