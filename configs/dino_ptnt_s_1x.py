@@ -17,12 +17,6 @@ model = dict(
 
 optim_wrapper = dict(
     constructor='CheckedOptimWrapperConstructor',
-    paramwise_cfg=dict(
-        flat_decay_mult=0.0,
-        custom_keys={
-            'backbone.outer_pos': dict(lr_mult=0.1, decay_mult=0.0),
-            'backbone.inner_pos': dict(lr_mult=0.1, decay_mult=0.0),
-        },
-    ),
+    paramwise_cfg=dict(flat_decay_mult=0.0),
 )
 default_hooks = dict(checkpoint=dict(type='WholeCheckpointHook', max_keep_ckpts=3))

@@ -17,5 +17,3 @@ model = dict(
         out_strides=(4, 8, 16, 32, 64),
     ),
 )
-
-optim_wrapper = dict(paramwise_cfg=dict(custom_keys=dict(cls_token=dict(decay_mult=0.0))))

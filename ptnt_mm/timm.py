@@ -16,7 +16,7 @@ from timm.models._features import feature_take_indices
 from torch import Tensor, nn
 
 from ptnt_mm.models import cpvt, pyramid_tnt
-from ptnt_mm.models.backbone import init_weights_, read_arch
+from ptnt_mm.models.backbone import init_linear_, read_arch
 from ptnt_mm.models.tokens import tokens_to_contiguous_map
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights.fit import Trunk, compare
@@ -69,7 +69,7 @@ class _Classifier:
         parent, _, name = self.first_conv.rpartition('.')
         old = self.get_submodule(self.first_conv)
         new = nn.Conv2d(number, old.out_channels, old.kernel_size, old.stride, old.padding)
-        setattr(self.get_submodule(parent), name, new.apply(init_weights_))
+        setattr(self.get_submodule(parent), name, new.apply(self.init_layer))
 
     def forward_features(self, x: Tensor) -> Tensor:
         """(B, in_chans, H, W) -> the last layer's output after the norm, not pooled."""
@@ -168,7 +168,7 @@ class _Classifier:
         self.num_classes = num_classes
         head = nn.Linear(self.num_features, num_classes) if num_classes else nn.Identity()
         like = next(self.parameters())
-        self.head = head.apply(init_weights_).to(like.device, like.dtype).train(self.training)
+        self.head = head.apply(init_linear_).to(like.device, like.dtype).train(self.training)
 
     def set_grad_checkpointing(self, enable: bool = True) -> None:
         """Recompute blocks in the backward pass."""
@@ -182,11 +182,6 @@ class _Classifier:
             coarse: Count stages instead of blocks.
         """
         return self._stage_of if coarse else self._depth_of
-
-    def no_weight_decay(self) -> set[str]:
-        """Position tables and class tokens."""
-        tables = ('outer_pos', 'inner_pos', 'cls_token', 'relative_pos')
-        return {name for name, _ in self.named_parameters() if name.endswith(tables)}
 
     def _depth_of(self, name: str) -> int:
         if name.startswith('head'):

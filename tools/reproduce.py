@@ -3,6 +3,7 @@
 Examples:
     python tools/reproduce.py commands retinanet_ptnt_s_1x --gpus 8
     python tools/reproduce.py flags retinanet_ptnt_s_1x --gpus 16      # on two machines
+    python tools/reproduce.py experiments                   # those of docs/experiments.md
     python tools/reproduce.py collect                       # docs/model_zoo.md
 """
 
@@ -34,6 +35,10 @@ def main(words: list[str] | None = None) -> int:
     flags.add_argument('--gpus', type=positive, default=1, help='number of GPUs on all machines')
     for subparser in (commands, flags):
         _add_folder(subparser, '--weights', 'pretrained', "the authors' weight files")
+    experiments = subparsers.add_parser(
+        'experiments', help="print the commands of the papers' experiments"
+    )
+    experiments.set_defaults(command=print_experiments)
     collect = subparsers.add_parser('collect', help='write the model zoo from the logs')
     collect.set_defaults(command=write_zoo)
     _add_folder(collect, '--work-dirs', 'work_dirs', 'the work dirs, named after their configs')
@@ -56,6 +61,15 @@ def print_commands(args: argparse.Namespace) -> None:
         print(shlex.join(recipe_command(entry, args.weights, args.gpus)))
 
 
+def print_experiments(args: argparse.Namespace) -> None:
+    """Print the command of each row of the papers' tables."""
+    with importing():
+        from reproduction.experiments import commands, read_tables
+
+    for _, words in commands(read_tables()):
+        print(shlex.join(words))
+
+
 def print_flags(args: argparse.Namespace) -> None:
     """Print the flags that train a config, if its weights are there."""
     with importing():
@@ -72,6 +86,7 @@ def write_zoo(args: argparse.Namespace) -> None:
     with importing():
         from ptnt_mm.utils.scalar_logs import last_evaluation, metrics_in_percent
         from reproduction.entries import list_entries
+        from reproduction.experiments import experiments_page, read_tables
         from reproduction.zoo_page import metafile, zoo_page
 
     entries, measured = list_entries(), {}
@@ -85,6 +100,7 @@ def write_zoo(args: argparse.Namespace) -> None:
         if evaluation['step'] >= entry.length:
             measured[entry.name] = figures
     files = {'docs/model_zoo.md': zoo_page(entries, measured)}
+    files['docs/experiments.md'] = experiments_page(read_tables())
     files['configs/metafile.yml'] = metafile(entries)
     for name, text in files.items():
         write_atomically(args.out / name, text)

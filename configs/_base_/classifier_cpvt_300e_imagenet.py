@@ -12,12 +12,6 @@ model = dict(
     neck=None,
 )
 train_dataloader = dict(batch_size=256)
-optim_wrapper = dict(
-    optimizer=dict(lr=2e-3),
-    paramwise_cfg=dict(
-        # A PEG needs no table.
-        custom_keys=dict(_delete_=True, cls_token=dict(decay_mult=0.0))
-    ),
-)
+optim_wrapper = dict(optimizer=dict(lr=2e-3))
 _base_.param_scheduler[0].start_factor = 5e-4
 auto_scale_lr = dict(base_batch_size=2048)

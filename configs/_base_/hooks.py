@@ -9,6 +9,8 @@ custom_hooks = [
     dict(type='ResumeHook'),
     # A resumed run gives the same result as an uninterrupted one.
     dict(type='RepeatableHook'),
+    # All processes evaluate, and one of them saves, the same network.
+    dict(type='AverageBuffersHook'),
     dict(type='StopAtNaNHook'),
     dict(type='SkipCorruptImagesHook', limit=10),
     dict(type='HealthHook'),

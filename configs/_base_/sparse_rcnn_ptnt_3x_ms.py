@@ -22,9 +22,6 @@ model = dict(
 
 optim_wrapper = dict(
     constructor='CheckedOptimWrapperConstructor',
-    paramwise_cfg=dict(
-        flat_decay_mult=0.0,
-        custom_keys={'outer_pos': dict(decay_mult=0.0), 'inner_pos': dict(decay_mult=0.0)},
-    ),
+    paramwise_cfg=dict(flat_decay_mult=0.0),
 )
 default_hooks = dict(checkpoint=dict(type='WholeCheckpointHook', max_keep_ckpts=3))

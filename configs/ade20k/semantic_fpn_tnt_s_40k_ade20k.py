@@ -27,5 +27,3 @@ model = dict(
     # For sliding windows: --cfg-options model.test_cfg.mode=slide
     test_cfg=dict(crop_size=(512, 512), stride=(341, 341)),
 )
-
-optim_wrapper = dict(paramwise_cfg=dict(custom_keys=dict(cls_token=dict(decay_mult=0.0))))

@@ -1,5 +1,6 @@
 """Read a config, with errors that a user can act on."""
 
+import ast
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -13,6 +14,8 @@ from ptnt_mm.config.settings import flat_settings
 from ptnt_mm.config.zoo import config_from_file, find_config
 from ptnt_mm.explain.causes import Kind, explain, one_line
 from ptnt_mm.explain.frames import place_in_own_code
+from ptnt_mm.explain.registered import classes_named
+from ptnt_mm.models.backbone import full_names, read_arch
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import first_few, printable, unknown_name
 
@@ -37,6 +40,8 @@ _SINGLE = {
     'runner_type',
 }
 # fmt: on
+
+_REPLACES = dict(_delete_=True)  # MMEngine otherwise merges a dict into the value before it
 
 READ_KEYS = (set(inspect.signature(Runner).parameters) | _TOP_LEVEL) - {'cfg'}
 
@@ -73,35 +78,73 @@ def read_config(
 def parse_options(words: Sequence[str]) -> dict:
     """Read the words of ``--cfg-options``, such as 'train_cfg.max_epochs=3', as MMEngine does.
 
+    A value may also be a dict, as Python writes it: "dict(type='peg', blocks=(0, 1))".
+
     Raises:
-        UserError: if a word is not KEY=VALUE, or a list has no end.
+        UserError: if a word is not KEY=VALUE, or a list or a dict cannot be read.
     """
-    namespace = SimpleNamespace()
-    try:
-        DictAction(['--cfg-options'], 'options')(None, namespace, words)
-    except (AssertionError, IndexError, ValueError) as error:
-        raise UserError(
-            f'`options` {" ".join(words)}: expected KEY=VALUE ..., with a number, a word, or a '
-            f"quoted list such as '[1,2]' ({error})"
-        ) from error
+    namespace = SimpleNamespace(options={})
+    for word in words:
+        try:
+            key, _, value = word.partition('=')
+            if value.startswith(('dict(', '{')):
+                namespace.options[key] = _literal(ast.parse(value, mode='eval').body)
+            else:
+                DictAction(['--cfg-options'], 'options')(None, namespace, [word])
+        except Exception as error:  # of MMEngine's parser, which may even raise RecursionError
+            raise UserError(
+                f'`options` {word}: expected KEY=VALUE, with a number, a word, or a quoted list or '
+                f"dict such as '[1,2]' or \"dict(type='SGD')\" ({one_line(error)})"
+            ) from error
     return namespace.options
+
+
+def _literal(node: ast.expr) -> object:
+    """The value of a literal, whose dicts may be written as calls of ``dict``."""
+    if isinstance(node, ast.Call) and ast.unparse(node.func) == 'dict' and not node.args:
+        return {keyword.arg: _literal(keyword.value) for keyword in node.keywords}
+    if isinstance(node, ast.Dict):
+        keys = map(ast.literal_eval, node.keys)
+        return dict(zip(keys, map(_literal, node.values), strict=True))
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return (list if isinstance(node, ast.List) else tuple)(map(_literal, node.elts))
+    return ast.literal_eval(node)
 
 
 def apply_options(config: Config, options: dict) -> None:
     """Merge ``--cfg-options``, dotted keys and values, into a config.
+
+    A key inside the ``arch`` of one of our networks changes one setting of the named variant.
 
     Raises:
         UserError: if nothing reads the first part of a key, if a path leads through a value without
             keys, or if a single value would replace a dict.
     """
     for key, value in options.items():
+        _spell_out_arch(config, key, value)
         if why := _why_refused(config, key, value):
             raise UserError(f'`options` {key}: {why}')
+        if isinstance(value, Mapping) and not isinstance(_value_at(config, key, {}), Mapping):
+            options = options | {key: value | _REPLACES}
     try:
         config.merge_from_dict(options)
-    except (AssertionError, AttributeError, KeyError, TypeError) as error:
+    except Exception as error:  # MMEngine checks none of the values that it merges
         reason = printable(str(error.args[0] if error.args else error))
         raise UserError(f'`options` {" ".join(options)}: {reason}') from error
+
+
+def _spell_out_arch(config: Config, key: str, value: object) -> None:
+    """Replace the name of a network's variant by its settings if an option changes one of them."""
+    before, found, after = key.partition('.arch')
+    owner = _value_at(config, before)
+    changes_one = after.startswith('.') or (not after and isinstance(value, Mapping))
+    if not found or not changes_one or not isinstance(owner, Mapping):
+        return
+    arch, scope = owner.get('arch'), config.get('default_scope') or 'mmengine'
+    for cls in classes_named(owner.get('type'), scope):
+        archs = getattr(cls, 'archs', None)
+        if isinstance(archs, Mapping) and isinstance(arch, str) and arch in full_names(archs):
+            config.merge_from_dict({f'{before}.arch': read_arch(arch, archs) | _REPLACES})
 
 
 def _why_refused(config: Config, key: str, value: object) -> str:
@@ -120,16 +163,16 @@ def _why_refused(config: Config, key: str, value: object) -> str:
     return ''
 
 
-def _value_at(config: Config, key: str) -> object:
-    """The value at a path, None without one."""
+def _value_at(config: Config, key: str, default: object = None) -> object:
+    """The value at a path, or the default without one."""
     value: object = config.to_dict()
     for step in key.split('.'):
-        if isinstance(value, Mapping):
-            value = value.get(step)
+        if isinstance(value, Mapping) and step in value:
+            value = value[step]
         elif isinstance(value, (list, tuple)) and step.isdigit() and int(step) < len(value):
             value = value[int(step)]
         else:
-            return None
+            return default
     return value
 
 

@@ -7,7 +7,13 @@ from ptnt_mm.models import optimizer  # noqa: F401
 from ptnt_mm.models.classifiers import PlainClassifier, PyramidTNTClassifier
 from ptnt_mm.models.cpvt import CPVT
 from ptnt_mm.models.distillation import BackboneTeacher, FeatureDistiller, TimmTeacher
-from ptnt_mm.models.necks import FinerLevelNeck, SimpleFeaturePyramid, TransposedConvNeck
+from ptnt_mm.models.necks import (
+    AveragePoolNeck,
+    FinerLevelNeck,
+    ResampledMapsNeck,
+    SimpleFeaturePyramid,
+    TransposedConvNeck,
+)
 from ptnt_mm.models.pyramid_tnt import PyramidTNT
 from ptnt_mm.models.timm_features import TimmFeatures
 from ptnt_mm.models.tnt import TNT, LegacyTNT
@@ -15,6 +21,7 @@ from ptnt_mm.models.tnt import TNT, LegacyTNT
 __all__ = [
     'CPVT',
     'TNT',
+    'AveragePoolNeck',
     'BackboneTeacher',
     'FeatureDistiller',
     'FinerLevelNeck',
@@ -22,6 +29,7 @@ __all__ = [
     'PlainClassifier',
     'PyramidTNT',
     'PyramidTNTClassifier',
+    'ResampledMapsNeck',
     'SimpleFeaturePyramid',
     'TimmFeatures',
     'TimmTeacher',

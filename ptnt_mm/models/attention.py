@@ -20,7 +20,7 @@ from torch.nn import functional as F  # noqa: N812
 from torch.nn.attention import SDPBackend
 
 from ptnt_mm.models.cpu_attention import runs_slicewise, slicewise, with_queries_last
-from ptnt_mm.models.positions import Factors, without_autocast
+from ptnt_mm.models.positions import Factors, OffsetKeys, without_autocast
 from ptnt_mm.models.tokens import Grid, crop, map_to_tokens, reduced, tokens_to_map
 
 
@@ -37,8 +37,8 @@ class Folded(NamedTuple):
     """The factors that they were made of."""
 
 
-Bias = Tensor | Factors | Folded | None
-"""Added to the logits of outer attention: (1, heads, N, M), its factors, or None."""
+Bias = Tensor | OffsetKeys | Factors | Folded | None
+"""Added to the logits of outer attention: (1, heads, N, M), how to compute it, or None."""
 
 FEW_LOGITS = 2**18
 """Most logits of an image that are all stored at once (measured, see ``docs/performance.md``)."""
@@ -180,6 +180,8 @@ class OuterAttention(Attention):
 
     def _attend(self, q: Tensor, k: Tensor, v: Tensor, bias: Bias) -> Tensor:
         """Q (B, heads, N, d), k and v (B, heads, M, d) -> (B, heads, N, d)."""
+        if isinstance(bias, OffsetKeys):
+            bias = bias.bias(q)
         if self.eager or isinstance(bias, Tensor):
             return explicit_attention(q, k, v, bias, self.drop_now)
         if bias is None:

@@ -6,7 +6,6 @@ network's file has a table of its variants: a row holds the settings of the back
 published weights, the authors' first.
 """
 
-import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -74,6 +73,14 @@ class FeatureInfo:
         return self.info[index]
 
 
+def init_linear_(module: nn.Module) -> None:
+    """Draw a linear layer from a truncated normal with 0.02, its bias 0; for ``Module.apply``."""
+    if isinstance(module, nn.Linear):
+        nn.init.trunc_normal_(module.weight, std=0.02)
+        if module.bias is not None:
+            nn.init.zeros_(module.bias)
+
+
 class Backbone(Network, BaseModule):
     """A backbone that freezes its first parts, and refuses weights that do not fit.
 
@@ -103,6 +110,10 @@ class Backbone(Network, BaseModule):
 
     in_chans = 3
     """Channels of an image."""
+
+    init_layer = staticmethod(init_linear_)
+    """Draws the weights of one layer as the authors' code does, for ``Module.apply``. Convolutions
+    and norms keep torch's, as in the code of TNT and DeiT; tables are drawn by their owners."""
 
     position: PositionEncoding
     """Position encoding of the outer tokens."""
@@ -185,6 +196,13 @@ class Backbone(Network, BaseModule):
         """The table of the outer tokens; for n class tokens, its first n entries have no place."""
         return dict(outer_pos=Table(resize_learned, dims=3, grid_axes=(1,), has_class_token=True))
 
+    def no_weight_decay(self) -> set[str]:
+        """Names of the parameters that the authors do not decay: tables and class tokens.
+
+        Biases and one-dimensional weights are the optimizer's to spare.
+        """
+        return {name for name, _ in self.named_parameters(recurse=False)}
+
     def resize_tables_once(self) -> None:
         """Resize position tables for the next image and keep the results, in place.
 
@@ -198,7 +216,7 @@ class Backbone(Network, BaseModule):
 
     def _init_and_freeze(self) -> None:
         """Draw all weights, and freeze those that ``frozen_stages`` names."""
-        self.apply(init_weights_)
+        self.apply(self.init_layer)
         tables = list(self.parameters(recurse=False))
         for table in tables:
             nn.init.trunc_normal_(table, std=0.02)
@@ -284,13 +302,14 @@ def check_heads(kind: str, dim: int, heads: int) -> None:
         raise ValueError(f'arch: {kind} width {dim} does not divide into {heads} {kind} heads')
 
 
-def check_out_indices(
-    out_indices: Sequence[int], number: int, kind: str, such_as: str
+def check_indices(
+    name: str, given: Sequence[int], number: int, kind: str, such_as: str
 ) -> tuple[int, ...]:
     """Return the indices, counted from 0; negative ones count from the last.
 
     Args:
-        out_indices: The value of the option.
+        name: The option.
+        given: Its value.
         number: How many stages or blocks there are.
         kind: 'stages' or 'blocks'.
         such_as: An example for the message.
@@ -298,15 +317,13 @@ def check_out_indices(
     Raises:
         ValueError: unless they increase and are in range.
     """
-    if not isinstance(out_indices, Sequence) or isinstance(out_indices, str):
-        raise ValueError(
-            f'out_indices is {out_indices!r}: expected indices of {kind} such as {such_as}'
-        )
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        raise ValueError(f'{name} is {given!r}: expected indices of {kind} such as {such_as}')
     in_order = range(number)
-    indices = [in_order[i] if isinstance(i, int) and -number <= i < 0 else i for i in out_indices]
+    indices = [in_order[i] if isinstance(i, int) and -number <= i < 0 else i for i in given]
     if not indices or indices != [i for i in in_order if i in indices]:
         raise ValueError(
-            f'out_indices is {tuple(out_indices)}: expected increasing indices of {kind} from 0 to '
+            f'{name} is {tuple(given)}: expected increasing indices of {kind} from 0 to '
             f'{number - 1}, such as {such_as}'
         )
     return tuple(indices)
@@ -350,20 +367,3 @@ def drop_path_rates(rate: float, depths: tuple[int, ...]) -> list[list[float]]:
     total = sum(depths)
     rates = (rate * block / max(total - 1, 1) for block in range(total))
     return [list(islice(rates, depth)) for depth in depths]
-
-
-def init_weights_(module: nn.Module) -> None:
-    """Draw one layer's weights as the authors' classification code does; for ``Module.apply``.
-
-    Linear: truncated normal 0.02. Convolution: normal with variance 2 / fan out. Biases 0. Norms
-    keep torch's 1 and 0, and position tables are drawn by the modules that own them.
-    """
-    if isinstance(module, nn.Linear):
-        nn.init.trunc_normal_(module.weight, std=0.02)
-    elif isinstance(module, nn.Conv2d):
-        fan_out = module.out_channels * math.prod(module.kernel_size) // module.groups
-        nn.init.normal_(module.weight, std=math.sqrt(2 / fan_out))
-    else:
-        return
-    if module.bias is not None:
-        nn.init.zeros_(module.bias)

@@ -53,6 +53,17 @@ def build_norm(norm_cfg: dict, channels: int) -> nn.Module:
     return norm
 
 
+def conv_norm_relu(
+    in_channels: int, out_channels: int, stride: int, norm_cfg: dict
+) -> tuple[nn.Module, ...]:
+    """The layers of a convolutional stem: 3 x 3 with padding 1, a norm, ReLU."""
+    return (
+        nn.Conv2d(in_channels, out_channels, 3, stride, padding=1),
+        build_norm(norm_cfg, out_channels),
+        nn.ReLU(inplace=True),
+    )
+
+
 def is_batch_norm(module: nn.Module) -> bool:
     """Whether a module keeps running statistics of its inputs."""
     return isinstance(module, nn.modules.batchnorm._BatchNorm)

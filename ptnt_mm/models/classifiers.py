@@ -3,7 +3,7 @@
 from mmengine.model import BaseModule
 from torch import Tensor, nn
 
-from ptnt_mm.models.backbone import Backbone, full_names, init_weights_
+from ptnt_mm.models.backbone import Backbone, full_names, init_linear_
 from ptnt_mm.models.pyramid_tnt import PyramidTNT
 from ptnt_mm.registry import MODELS
 from ptnt_mm.weights.networks import family
@@ -67,7 +67,7 @@ class PyramidTNTClassifier(PyramidTNT):
         )
         self.norm = nn.LayerNorm(self.out_channels[0])
         self.head = nn.Linear(self.out_channels[0], num_classes)
-        self.head.apply(init_weights_)
+        self.head.apply(init_linear_)
 
     def forward(self, image: Tensor) -> Tensor:
         """(B, 3, H, W) -> logits (B, num_classes)."""
@@ -102,7 +102,7 @@ class PlainClassifier(BaseModule):
                 'or stage, normalised (PyramidTNT: out_norms=True)'
             )
         fc = nn.Linear(self.backbone.out_channels[-1], num_classes)
-        self.head = nn.ModuleDict(dict(fc=fc)).apply(init_weights_)
+        self.head = nn.ModuleDict(dict(fc=fc)).apply(init_linear_)
 
     def forward(self, image: Tensor) -> Tensor:
         """(B, 3, H, W) -> logits (B, num_classes)."""

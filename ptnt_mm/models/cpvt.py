@@ -54,10 +54,11 @@ class CPVT(SingleScaleBackbone):
         out_indices: The blocks whose maps are returned, increasing; negative ones count from the
             last, whose map is the output of the final LayerNorm.
         pretrain_img_size: Side in pixels, a multiple of 16, that a position table would belong to.
-        position: Position encoding: 'peg' as published, 'learned' (as DeiT), 'sinusoidal' or
-            'none'. A dict with the name as ``type`` can also set options: for a PEG ``blocks``,
-            the blocks that it follows (-1 for the input; (0,) by default), ``kernel_size`` and
-            ``padding_mode`` (see :class:`PEG`).
+        position: Position encoding: 'peg' as published, 'learned' (as DeiT), 'sinusoidal',
+            'relative_2d', 'relative_shaw' or 'none'. A dict with the name as ``type`` can also set
+            options: for a PEG ``blocks``, the blocks that it follows (-1 for the input; (0,) by
+            default), ``kernel_size``, ``padding_mode``, ``kind`` and ``frozen`` (see
+            :class:`PEG`).
         with_cls_token: Whether there is a class token; without one, a classifier averages tokens.
         attention: 'fused', or 'eager', which stores every logit.
         mlp_ratio: Hidden width of the MLPs as a multiple of the token's width.
@@ -81,7 +82,7 @@ class CPVT(SingleScaleBackbone):
     arch_prefix = 'cpvt_'
     recognised_by = r'blocks\.\d+\.outer_attn\.q\.bias'
     width = 'dim'
-    roots = ('patch_embed', 'outer_pos', 'cls_token', 'blocks', 'peg')
+    roots = ('patch_embed', 'outer_pos', 'cls_token', 'blocks', 'peg', 'relative_pos')
 
     def __init__(
         self,
@@ -124,10 +125,12 @@ class CPVT(SingleScaleBackbone):
             drop_rate=drop_rate,
             attn_drop_rate=attn_drop_rate,
         )
-        self._build_blocks(new_block, position, drop_rate, drop_path_rate)
+        self._build_blocks([new_block] * self.depth, position, drop_rate, drop_path_rate)
         for module in self.modules():
             if isinstance(module, PEG):
                 module.pretrained_may_lack = ()  # published weights have it
+            if isinstance(module, nn.LayerNorm):
+                module.eps = 1e-6  # DeiT's, whose code CPVT extends
 
     @classmethod
     def options_of(cls, weights: Weights) -> dict[str, Any]:

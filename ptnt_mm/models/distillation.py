@@ -195,7 +195,7 @@ class FeatureDistiller(BaseModel):
         super().__init__(data_preprocessor, init_cfg)
         self.backbone = MODELS.build(backbone)
         self.teacher: Teacher = MODELS.build(teacher)
-        self.loss = MODELS.build(loss or dict(type='MapMSE'))
+        self.loss = MODELS.build(loss or dict(type='MapCosine'))
         self.logits = logits
         self.mosaic = mosaic
         maps, (taught, classes) = self._measure(size)

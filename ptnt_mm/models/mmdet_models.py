@@ -86,3 +86,17 @@ class PEGDETR(DETR):
             if i == 0:
                 feat = self.peg(feat, hw, feat_mask)
         return dict(memory=feat)
+
+
+@MODELS.register_module()
+class PositionlessDETR(DETR):
+    """mmdet's DETR whose encoder has no positions, for comparison; the decoder keeps its sinusoids.
+
+    Arguments are those of DETR.
+    """
+
+    def forward_encoder(
+        self, feat: Tensor, feat_mask: Tensor | None, feat_pos: Tensor
+    ) -> dict[str, Tensor]:
+        """Tokens (B, h*w, C) and their mask -> memory (B, h*w, C); ``feat_pos`` is not used."""
+        return super().forward_encoder(feat, feat_mask, torch.zeros_like(feat_pos))

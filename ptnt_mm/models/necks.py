@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from mmengine.model import BaseModule
 from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812
 
 from ptnt_mm.models.backbone import is_positive
 from ptnt_mm.models.blocks import build_norm
@@ -133,6 +134,23 @@ def _upsampler(channels: int, kernel_size: int, norm_cfg: dict) -> nn.Sequential
 
 
 @MODELS.register_module()
+class AveragePoolNeck(BaseModule):
+    """Average each map over windows of 2 x 2 places, which doubles its stride.
+
+    Args:
+        in_channels: Channels of the maps. Outputs have the same.
+    """
+
+    def __init__(self, in_channels: int):
+        super().__init__()
+        self.in_channels = self.out_channels = in_channels
+
+    def forward(self, maps: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """Maps (B, C, h, w) -> (B, C, ceil(h / 2), ceil(w / 2))."""
+        return tuple(F.avg_pool2d(map_, 2, ceil_mode=True) for map_ in maps)
+
+
+@MODELS.register_module()
 class SimpleFeaturePyramid(BaseModule):
     """Resample the last map to each stride separately (arXiv 2203.16527, section 3).
 
@@ -184,14 +202,41 @@ class SimpleFeaturePyramid(BaseModule):
         Raises:
             ValueError: if the last map does not have ``in_channels`` channels.
         """
-        last = maps[-1]
-        if last.shape[1] != self.in_channels:
-            raise ValueError(
-                f'SimpleFeaturePyramid was built for {self.in_channels} channels, but got '
-                f"{last.shape[1]}: compare in_channels with the backbone's arch"
-            )
+        return self._resampled([maps[-1]] * len(self.levels))
+
+    def _resampled(self, maps: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """A map (B, C, h, w) for each level -> the levels."""
+        for map_ in maps:
+            if map_.shape[1] != self.in_channels:
+                raise ValueError(
+                    f'{type(self).__name__} was built for {self.in_channels} channels, but got '
+                    f"{map_.shape[1]}: compare in_channels with the backbone's arch"
+                )
         # Contiguous, because consumers may ignore strides: mmcv's RoIAlign does.
-        return tuple(level(last).contiguous() for level in self.levels)
+        levels = zip(self.levels, maps, strict=True)
+        return tuple(level(map_).contiguous() for level, map_ in levels)
+
+
+@MODELS.register_module()
+class ResampledMapsNeck(SimpleFeaturePyramid):
+    """Resample a map of several blocks to a stride each (arXiv 2103.00112, section A.3).
+
+    The first map, of the shallowest block, becomes the finest level. Layers and arguments are those
+    of :class:`SimpleFeaturePyramid`.
+    """
+
+    def forward(self, maps: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """One map (B, C, h, w) per level -> (B, C', ceil(h * in / out), ceil(w * in / out)) each.
+
+        Raises:
+            ValueError: unless there is a map of ``in_channels`` channels for each level.
+        """
+        if len(maps) != len(self.levels):
+            raise ValueError(
+                f'ResampledMapsNeck has {len(self.levels)} levels, but got {len(maps)} maps: give '
+                "out_strides and the backbone's out_indices the same length"
+            )
+        return self._resampled(maps)
 
 
 def _level(in_channels: int, out_channels: int, in_stride: int, out_stride: int) -> nn.Sequential:

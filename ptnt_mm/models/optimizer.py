@@ -1,6 +1,6 @@
 """Parameter groups of an optimizer: merged, checked, and optionally by depth."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -24,9 +24,26 @@ class CheckedOptimWrapperConstructor(DefaultOptimWrapperConstructor):
     """MMEngine's default constructor with checked custom keys and merged groups.
 
     MMEngine creates a group for every parameter, which keeps fused and foreach optimizers from
-    processing many at once. Its ``paramwise_cfg`` keeps its meaning with one exception: where a
-    custom key does not set the weight decay, ``flat_decay_mult`` applies there too.
+    processing many at once. Its ``paramwise_cfg`` keeps its meaning with two exceptions. Parameters
+    that a module names in ``no_weight_decay()``, as in timm, are not decayed unless a custom key
+    sets their ``decay_mult``. And where a custom key does not set the weight decay,
+    ``flat_decay_mult`` applies there too.
     """
+
+    def __call__(self, model: nn.Module) -> OptimWrapper:
+        """Build the optimizer of a model, or of a wrapper's model.
+
+        Raises:
+            UserError: if a custom key matches no parameter name.
+        """
+        keys = self.paramwise_cfg.get('custom_keys') or {}
+        spared = {
+            name: dict(decay_mult=0.0) | keys.get(_longest_match(keys, name), {})
+            for name in undecayed(getattr(model, 'module', model))
+        }
+        if spared:
+            self.paramwise_cfg = dict(self.paramwise_cfg, custom_keys=dict(keys, **spared))
+        return super().__call__(model)
 
     def add_params(
         self,
@@ -105,12 +122,28 @@ class LayerDecayOptimWrapperConstructor(CheckedOptimWrapperConstructor):
         return groups
 
 
+def undecayed(model: nn.Module) -> list[str]:
+    """The parameters that a model's modules name in ``no_weight_decay()``."""
+    declared = {
+        f'{prefix}.{name}' if prefix else name
+        for prefix, module in model.named_modules()
+        if callable(getattr(module, 'no_weight_decay', None))
+        for name in module.no_weight_decay()
+    }
+    return [name for name, _ in model.named_parameters() if name in declared]
+
+
 def unmatched_custom_keys(paramwise_cfg: Mapping, model: nn.Module) -> list[str]:
     """The custom keys that are part of no parameter's name."""
     # As MMEngine compares them, with a dot before the name.
     names = [f'.{name}' for name, _ in model.named_parameters()]
     keys = paramwise_cfg.get('custom_keys') or {}
     return [key for key in keys if not any(key in name for name in names)]
+
+
+def _longest_match(keys: Iterable[str], name: str) -> str | None:
+    """The custom key that MMEngine applies to a parameter."""
+    return max((key for key in sorted(keys) if key in f'.{name}'), key=len, default=None)
 
 
 def _joined(groups: list[Group]) -> list[Group]:

@@ -20,6 +20,40 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from ptnt_mm.models.tokens import Grid, area, map_to_tokens, tokens_to_map
+from ptnt_mm.utils.text import unknown_name
+
+
+def _depthwise(dim: int, kernel_size: int, padding_mode: str) -> nn.Module:
+    padding = kernel_size // 2
+    return nn.Conv2d(dim, dim, kernel_size, padding=padding, groups=dim, padding_mode=padding_mode)
+
+
+def _separable(dim: int, kernel_size: int, padding_mode: str) -> nn.Module:
+    return nn.Sequential(_depthwise(dim, kernel_size, padding_mode), nn.Conv2d(dim, dim, 1))
+
+
+def _four_separable(dim: int, kernel_size: int, padding_mode: str) -> nn.Module:
+    return nn.Sequential(*(_separable(dim, kernel_size, padding_mode) for _ in range(4)))
+
+
+def _full(dim: int, kernel_size: int, padding_mode: str) -> nn.Module:
+    return nn.Conv2d(dim, dim, kernel_size, padding=kernel_size // 2, padding_mode=padding_mode)
+
+
+def _fully_connected(dim: int, kernel_size: int, padding_mode: str) -> nn.Module:
+    """A layer for each token by itself, which cannot know its place; the kernel has no effect."""
+    return nn.Conv2d(dim, dim, 1)
+
+
+PEG_KINDS = {
+    'depthwise': _depthwise,
+    'separable': _separable,
+    'four_separable': _four_separable,
+    'full': _full,
+    'fully_connected': _fully_connected,
+}
+"""The generators that CPVT's paper compares (arXiv 2102.10882, section 5): functions from the
+channels, the kernel and the padding to the layers."""
 
 
 class PEG(nn.Module):
@@ -34,18 +68,25 @@ class PEG(nn.Module):
         padding_mode: Padding around the map: 'zeros' as published, or another mode of torch, with
             less ('reflect', 'replicate') or no information ('circular') about the border.
         class_tokens: Leading tokens that are not on the map. They pass through unchanged.
+        kind: One of ``PEG_KINDS``; 'depthwise' as published.
+        frozen: Whether the layers keep their random initialisation.
     """
 
     pretrained_may_lack = ('conv',)  # published weights of TNT and PyramidTNT have none
 
     def __init__(
-        self, dim: int, kernel_size: int = 3, padding_mode: str = 'zeros', class_tokens: int = 0
+        self,
+        dim: int,
+        kernel_size: int = 3,
+        padding_mode: str = 'zeros',
+        class_tokens: int = 0,
+        kind: str = 'depthwise',
+        frozen: bool = False,
     ):
         super().__init__()
         self.class_tokens = class_tokens
-        self.conv = nn.Conv2d(
-            dim, dim, kernel_size, padding=kernel_size // 2, groups=dim, padding_mode=padding_mode
-        )
+        self.conv = PEG_KINDS[kind](dim, kernel_size, padding_mode)
+        self.conv.requires_grad_(not frozen)
 
     def forward(self, tokens: Tensor, hw: Grid) -> Tensor:
         """(B, n + h*w, C) -> (B, n + h*w, C), with n class tokens."""
@@ -82,11 +123,40 @@ class MaskedPEG(nn.Module):
         return out if mask is None else torch.where(mask[..., None], tokens, out)
 
 
+class OffsetKeys(NamedTuple):
+    """Keys for the offset of each pair of tokens, along each axis; their products are a bias."""
+
+    rows: Tensor
+    """For a row and another one, (h, h, d)."""
+
+    columns: Tensor
+    """For a column and another one, (w, w, d)."""
+
+    class_tokens: int
+    """Leading tokens that are not on the grid, and get no bias."""
+
+    def bias(self, q: Tensor) -> Tensor:
+        """Queries (B, heads, n + h*w, d) -> (B, heads, n + h*w, n + h*w)."""
+        grid = (self.rows.shape[0], self.columns.shape[0])
+        queries = (q[:, :, self.class_tokens :] * q.shape[-1] ** -0.5).unflatten(2, grid)
+        rows, columns = self.rows.to(q.dtype), self.columns.to(q.dtype)
+        by_row = torch.einsum('bnijd,ikd->bnijk', queries, rows)[..., :, None]
+        by_column = torch.einsum('bnijd,jld->bnijl', queries, columns)[..., None, :]
+        products = (by_row + by_column).flatten(4, 5).flatten(2, 3)
+        return _without_class_tokens(products, self.class_tokens)
+
+
+def _without_class_tokens(bias: Tensor, class_tokens: int) -> Tensor:
+    """(..., N, N) -> (..., n + N, n + N): zeros for n class tokens, as query and as key."""
+    return F.pad(bias, (class_tokens, 0, class_tokens, 0))
+
+
 class PositionEncoding:
     """Base class; adds no position information.
 
-    A subclass adds it in one of four ways: a table that the backbone owns, values added to the
-    tokens before the first block, generators after some blocks, or relative tables.
+    A subclass adds it in one of five ways: a table that the backbone owns, values added to the
+    tokens before the first block, generators after some blocks, relative tables of a pyramid's
+    stages, or a table of offsets between two tokens.
 
     Args:
         dim: Channels of a token.
@@ -108,6 +178,12 @@ class PositionEncoding:
 
     def encode(self, table: Tensor | None, hw: Grid, like: Tensor) -> Tensor | None:
         """Values to add to the tokens, (1, n + h*w, C) on the device of ``like``, or None."""
+
+    def new_offsets(self, heads: int, width: int) -> nn.Parameter | None:
+        """A table of offsets for heads of ``width`` channels, or None; the backbone draws it."""
+
+    def offset_bias(self, table: Tensor | None, hw: Grid) -> Tensor | OffsetKeys | None:
+        """What a table of offsets adds to the logits of a single scale's blocks, or None."""
 
     def new_pegs(self, dim: int, depth: int) -> dict[int, PEG]:
         """Generators for tokens of ``dim`` channels, by the block that they follow.
@@ -141,6 +217,59 @@ class OnlyRelativePosition(PositionEncoding):
     """Relative tables alone."""
 
     relative = True
+
+
+class OffsetPosition(PositionEncoding):
+    """A learned bias for each head and each offset (dy, dx) between two tokens, as in Swin.
+
+    All blocks share the table (ours), which is resized bicubically for a different grid. Class
+    tokens have no offset, and no bias.
+    """
+
+    def new_offsets(self, heads: int, width: int) -> nn.Parameter:
+        """A table (1, (2h - 1) * (2w - 1), heads) of zeros."""
+        return nn.Parameter(torch.zeros(1, area(_offsets(self.hw)), heads))
+
+    def offset_bias(self, table: Tensor, hw: Grid) -> Tensor:
+        """The table -> (1, heads, n + h*w, n + h*w)."""
+        table = resize_grid(table, _offsets(self.hw), _offsets(hw))
+        rows, columns = (_offset_indices(side, table) for side in hw)
+        pairs = rows[:, None, :, None] * _offsets(hw)[1] + columns[None, :, None, :]
+        bias = table[0, pairs.flatten(2).flatten(0, 1)]
+        return _without_class_tokens(bias.permute(2, 0, 1)[None], self.class_tokens)
+
+
+class OffsetKeyPosition(PositionEncoding):
+    """Relative positions of Shaw et al. (arXiv 1803.02155) on a grid: keys of rows and columns.
+
+    The logit of two tokens gains the product of the query with a learned key for their offset along
+    each axis. All heads and blocks share the keys (ours), which are resized bicubically. Class
+    tokens have no offset.
+    """
+
+    def new_offsets(self, heads: int, width: int) -> nn.Parameter:
+        """Keys of rows, then of columns, (1, (2h - 1) + (2w - 1), d), zeros."""
+        return nn.Parameter(torch.zeros(1, sum(_offsets(self.hw)), width))
+
+    def offset_bias(self, table: Tensor, hw: Grid) -> OffsetKeys:
+        """The keys -> those of each pair of rows, and of each pair of columns."""
+        per_axis = zip(table.split(_offsets(self.hw), dim=1), self.hw, hw, strict=True)
+        rows, columns = (
+            resize_grid(keys, (2 * side - 1, 1), (2 * to - 1, 1))[0, _offset_indices(to, keys)]
+            for keys, side, to in per_axis
+        )
+        return OffsetKeys(rows, columns, self.class_tokens)
+
+
+def _offsets(hw: Grid) -> Grid:
+    """Number of offsets between two places of a grid along each axis, the negative ones first."""
+    return 2 * hw[0] - 1, 2 * hw[1] - 1
+
+
+def _offset_indices(side: int, like: Tensor) -> Tensor:
+    """For two places along an axis, the index of their offset, (side, side)."""
+    places = torch.arange(side, device=like.device)
+    return places[None] - places[:, None] + side - 1
 
 
 class SinusoidalPosition(PositionEncoding):
@@ -183,12 +312,15 @@ class PEGPosition(PositionEncoding):
         blocks: The blocks that a PEG follows, counted from 0; -1 stands for the input.
         kernel_size: Side of the convolutions, an odd number of tokens.
         padding_mode: Padding of the convolutions, see :class:`PEG`.
+        kind: Layers of a PEG, a key of ``PEG_KINDS``.
+        frozen: Whether they keep their random initialisation.
 
     Raises:
-        ValueError: for an even kernel, or blocks that are not a list of integers from -1.
+        ValueError: for an even kernel, an unknown kind, or blocks that are not a list of integers
+            from -1.
     """
 
-    options = ('blocks', 'kernel_size', 'padding_mode')
+    options = ('blocks', 'kernel_size', 'padding_mode', 'kind', 'frozen')
 
     def __init__(
         self,
@@ -198,13 +330,24 @@ class PEGPosition(PositionEncoding):
         blocks: Sequence[int] = (0,),
         kernel_size: int = 3,
         padding_mode: str = 'zeros',
+        kind: str = 'depthwise',
+        frozen: bool = False,
     ):
         super().__init__(dim, hw, class_tokens)
+        if kind not in PEG_KINDS:
+            raise ValueError(unknown_name('kind of a PEG', kind, PEG_KINDS))
         if not isinstance(kernel_size, int) or kernel_size < 1 or kernel_size % 2 == 0:
             raise ValueError(f'kernel_size of a PEG is {kernel_size!r}: expected an odd number')
         if not isinstance(blocks, Sequence) or not all(isinstance(block, int) for block in blocks):
             raise ValueError(f'blocks of a PEG are {blocks!r}: expected a list such as (0,)')
-        self.blocks, self.kernel_size, self.padding_mode = blocks, kernel_size, padding_mode
+        self.blocks = blocks
+        self.layers = dict(
+            kernel_size=kernel_size,
+            padding_mode=padding_mode,
+            class_tokens=class_tokens,
+            kind=kind,
+            frozen=frozen,
+        )
 
     def new_pegs(self, dim: int, depth: int) -> dict[int, PEG]:
         """One PEG for tokens of ``dim`` channels for each of ``blocks``.
@@ -217,10 +360,7 @@ class PEGPosition(PositionEncoding):
                 f'blocks of a PEG are {self.blocks}: expected some of -1, the input, to '
                 f'{depth - 1}, the last of {depth} blocks'
             )
-        return {
-            block: PEG(dim, self.kernel_size, self.padding_mode, self.class_tokens)
-            for block in self.blocks
-        }
+        return {block: PEG(dim, **self.layers) for block in self.blocks}
 
 
 class FirstEncoding(PositionEncoding):
@@ -241,6 +381,8 @@ POSITIONS: dict[str, type[PositionEncoding]] = {
     'learned': LearnedPosition,
     'learned_and_relative': LearnedAndRelativePosition,
     'relative': OnlyRelativePosition,
+    'relative_2d': OffsetPosition,
+    'relative_shaw': OffsetKeyPosition,
     'sinusoidal': SinusoidalPosition,
     'peg': PEGPosition,
     'none': PositionEncoding,

@@ -1,5 +1,6 @@
 """PyramidTNT (arXiv 2201.00978) for dense prediction: its variants, its parts, the network."""
 
+import math
 from collections.abc import Sequence
 from functools import partial
 from itertools import accumulate
@@ -13,19 +14,19 @@ from ptnt_mm.models.backbone import (
     Backbone,
     FeatureInfo,
     check_heads,
-    check_out_indices,
+    check_indices,
     check_pretrain_img_size,
     choose,
     choose_position,
     drop_path_rates,
-    is_positive,
+    init_linear_,
     read_arch,
 )
 from ptnt_mm.models.blocks import (
     NarrowNorm,
     NestedBlock,
     OuterBlock,
-    build_norm,
+    conv_norm_relu,
     is_batch_norm,
     run_block,
 )
@@ -38,6 +39,7 @@ from ptnt_mm.models.positions import (
 )
 from ptnt_mm.models.tokens import (
     PATCH,
+    WORD_SIDE,
     WORDS,
     Grid,
     area,
@@ -125,39 +127,67 @@ class Stem(nn.Module):
         inner_dim: Channels of an inner token.
         outer_dim: Channels of an outer token.
         norm_cfg: Normalisation after every convolution, see :func:`build_norm`.
+        with_words: Whether to compute the inner tokens, which some block needs.
     """
 
-    def __init__(self, inner_dim: int, outer_dim: int, norm_cfg: dict):
+    def __init__(self, inner_dim: int, outer_dim: int, norm_cfg: dict, with_words: bool = True):
         super().__init__()
-        self.common_conv = nn.Sequential(*_conv_norm_relu(3, inner_dim * 2, 2, norm_cfg))
-        self.inner_convs = nn.Sequential(*_conv_norm_relu(inner_dim * 2, inner_dim, 1, norm_cfg))
+        self.common_conv = nn.Sequential(*conv_norm_relu(3, inner_dim * 2, 2, norm_cfg))
+        self.inner_convs = None
+        if with_words:
+            layers = conv_norm_relu(inner_dim * 2, inner_dim, 1, norm_cfg)
+            self.inner_convs = nn.Sequential(*layers)
         self.outer_convs = nn.Sequential(
-            *_conv_norm_relu(inner_dim * 2, inner_dim * 4, 2, norm_cfg),
-            *_conv_norm_relu(inner_dim * 4, inner_dim * 8, 2, norm_cfg),
-            *_conv_norm_relu(inner_dim * 8, outer_dim, 1, norm_cfg),
+            *conv_norm_relu(inner_dim * 2, inner_dim * 4, 2, norm_cfg),
+            *conv_norm_relu(inner_dim * 4, inner_dim * 8, 2, norm_cfg),
+            *conv_norm_relu(inner_dim * 8, outer_dim, 1, norm_cfg),
         )
 
-    def forward(self, image: Tensor) -> tuple[Tensor, Tensor, Grid]:
-        """(B, 3, H, W) -> inner (B*N, 16, c), outer (B, N, C), hw (H/8, W/8).
+    def forward(self, image: Tensor) -> tuple[Tensor | None, Tensor, Grid]:
+        """(B, 3, H, W) -> inner (B*N, 16, c) or None, outer (B, N, C), hw (H/8, W/8).
 
         ``H`` and ``W``, in pixels, are multiples of 8.
         """
         h, w = hw = reduced(image.shape[2:], PATCH)
         image = image.contiguous(memory_format=torch.channels_last)
         common = crop(self.common_conv(image), (4 * h, 4 * w))
-        inner = crop(self.inner_convs(common), (4 * h, 4 * w))
-        outer = crop(self.outer_convs(common), hw)
-        return map_to_words(inner), map_to_tokens(outer), hw
+        outer = map_to_tokens(crop(self.outer_convs(common), hw))
+        if self.inner_convs is None:
+            return None, outer, hw
+        return map_to_words(crop(self.inner_convs(common), (4 * h, 4 * w))), outer, hw
 
 
-def _conv_norm_relu(
-    in_channels: int, out_channels: int, stride: int, norm_cfg: dict
-) -> tuple[nn.Module, ...]:
-    return (
-        nn.Conv2d(in_channels, out_channels, 3, stride, padding=1),
-        build_norm(norm_cfg, out_channels),
-        nn.ReLU(inplace=True),
-    )
+class PatchStem(nn.Module):
+    """TNT's stem at the strides of PyramidTNT, without a convolution across patches.
+
+    A convolution within each patch makes its words, and a linear layer their sentence (arXiv
+    2103.00112, section 2.1). For the comparison with the convolutional stem; no published weights
+    have it.
+
+    Args:
+        inner_dim: Channels of an inner token.
+        outer_dim: Channels of an outer token.
+        norm_cfg: Not used: norms are LayerNorms.
+        with_words: Not used: sentences are made of words.
+    """
+
+    def __init__(self, inner_dim: int, outer_dim: int, norm_cfg: dict, with_words: bool = True):
+        super().__init__()
+        self.words = nn.Conv2d(3, inner_dim, 7, stride=PATCH // WORD_SIDE, padding=3)
+        self.norm1 = nn.LayerNorm(WORDS * inner_dim)
+        self.proj = nn.Linear(WORDS * inner_dim, outer_dim)
+        self.norm2 = nn.LayerNorm(outer_dim)
+
+    def forward(self, image: Tensor) -> tuple[Tensor, Tensor, Grid]:
+        """(B, 3, H, W) -> inner (B*N, 16, c), outer (B, N, C), hw (H/8, W/8)."""
+        patches = tokens_to_map(map_to_words(image, PATCH), (PATCH, PATCH))
+        inner = map_to_tokens(self.words(patches))
+        outer = self.norm2(self.proj(self.norm1(inner.flatten(1))))
+        return inner, outer.unflatten(0, (len(image), -1)), reduced(image.shape[2:], PATCH)
+
+
+STEMS = {'conv': Stem, 'patch': PatchStem}
+"""Values of the option ``stem``."""
 
 
 class SentenceAggregation(nn.Module):
@@ -279,8 +309,13 @@ class Stage(nn.Module):
         """The grid of the keys, in tokens, for a grid of sentences."""
         return reduced(hw, self.sr_ratio)
 
-    def forward(self, inner: Tensor, outer: Tensor, hw: Grid) -> tuple[Tensor, Tensor]:
-        """Inner (B*N, 16, c), outer (B, N, C) -> the same; ``hw`` in tokens."""
+    def forward(
+        self, inner: Tensor | None, outer: Tensor, hw: Grid
+    ) -> tuple[Tensor | None, Tensor]:
+        """Inner (B*N, 16, c), outer (B, N, C) -> the same; ``hw`` in tokens.
+
+        Without an inner transformer, ``inner`` may be None.
+        """
         factors = self.relative_position.factors(self.relative_pos, hw, self.key_hw(hw))
         bias = self.blocks[0].outer_attn.prepare_bias(factors, outer)
         if self.peg is not None:
@@ -314,6 +349,9 @@ def _triton_block(dropout: float) -> type[NestedBlock]:
         ) from error
     return TritonNestedBlock
 
+
+_POSITIONS = tuple(name for name in POSITIONS if name not in ('relative_2d', 'relative_shaw'))
+"""The supported encodings; tables of offsets would need every sentence as a key."""
 
 _NESTED_BLOCKS = {'torch': lambda dropout: NestedBlock, 'triton': _triton_block}
 """Values of ``inner``: functions from the largest rate of dropout to the class of blocks."""
@@ -351,6 +389,9 @@ class PyramidTNT(Backbone):
             ``blocks`` counts within each stage (ours; as arXiv 2104.13840).
         relative_position: How relative position tables are resized to a different grid: 'grid',
             'flat' or 'none' (see ``positions.py``). No effect without such tables.
+        stem: 'conv' as published, or 'patch' as TNT has it, see :class:`PatchStem`.
+        sr_ratios: For each stage, the side of the windows that outer keys are averaged over, in
+            tokens; 1 is attention to every sentence.
         attention: 'fused', or 'eager' for the published form, which stores every logit.
         mlp_ratio: Hidden width of an MLP as a multiple of the token's width.
         with_se: Whether outer MLPs have squeeze and excitation; no published variant does.
@@ -369,9 +410,9 @@ class PyramidTNT(Backbone):
 
     Raises:
         ValueError: for an unknown arch, wrong keys or lengths of an arch dict, heads that do not
-            divide their width, ``out_indices`` out of range or not increasing, a
-            ``pretrain_img_size`` that is not a multiple of 64, ``inner='triton'`` with dropout or
-            without Triton.
+            divide their width, ``sr_ratios`` that are not four integers, ``out_indices`` out of
+            range or not increasing, a ``pretrain_img_size`` that is not a multiple of 64,
+            ``inner='triton'`` with dropout or without Triton.
     """
 
     archs = ARCHS
@@ -398,6 +439,8 @@ class PyramidTNT(Backbone):
         pretrain_img_size: int | None = None,
         position: str | dict = 'learned_and_relative',
         relative_position: str = 'grid',
+        stem: str = 'conv',
+        sr_ratios: Sequence[int] = SR_RATIOS,
         attention: str = 'fused',
         mlp_ratio: int = 4,
         with_se: bool = False,
@@ -414,7 +457,10 @@ class PyramidTNT(Backbone):
         super().__init__(frozen_stages, NUM_STAGES, init_cfg)
         arch = read_arch(arch, self.archs)
         _check_arch(arch)
-        self.out_indices = check_out_indices(out_indices, NUM_STAGES, 'stages', '(1, 2, 3)')
+        _check_one_each('sr_ratios', sr_ratios)
+        self.out_indices = check_indices(
+            'out_indices', out_indices, NUM_STAGES, 'stages', '(1, 2, 3)'
+        )
         if pretrain_img_size is None:
             pretrain_img_size = arch['pretrain_img_size']
         self.pretrain_img_size = check_pretrain_img_size(pretrain_img_size, self.size_step)
@@ -424,12 +470,18 @@ class PyramidTNT(Backbone):
         self.feature_info = FeatureInfo('stages', arch['outer_dims'], strides, self.out_indices)
 
         inner_dims, outer_dims = arch['inner_dims'], arch['outer_dims']
-        self.patch_embed = Stem(inner_dims[0], outer_dims[0], norm_cfg)
+        built = range(self.out_indices[-1] + 1)
+        # Stages up to the last with an inner transformer have words; other words would have no use.
+        with_words = max((i + 1 for i in built if arch['inner_depths'][i]), default=0)
+        new_stem = choose('stem', stem, STEMS)
+        self.patch_embed = new_stem(inner_dims[0], outer_dims[0], norm_cfg, with_words > 0)
         self.pretrain_hw = (self.pretrain_img_size // PATCH,) * 2
-        new_position = choose_position('position', position, tuple(POSITIONS))
+        new_position = choose_position('position', position, _POSITIONS)
         self.position = new_position(outer_dims[0], self.pretrain_hw)
         self.register_parameter('outer_pos', self.position.new_table())
-        self.inner_pos = nn.Parameter(torch.zeros(1, WORDS, inner_dims[0]))
+        self.register_parameter('inner_pos', None)
+        if with_words:
+            self.inner_pos = nn.Parameter(torch.zeros(1, WORDS, inner_dims[0]))
         self.pos_drop = nn.Dropout(drop_rate)
 
         table_class = choose('relative_position', relative_position, RELATIVE_POSITIONS)
@@ -439,9 +491,10 @@ class PyramidTNT(Backbone):
         self.word_merges = nn.ModuleList()
         self.sentence_merges = nn.ModuleList()
         self.stages = nn.ModuleList()
-        for i in range(self.out_indices[-1] + 1):
-            if i > 0:
+        for i in built:
+            if 0 < i < with_words:
                 self.word_merges.append(WordAggregation(inner_dims[i - 1], inner_dims[i]))
+            if i > 0:
                 self.sentence_merges.append(SentenceAggregation(outer_dims[i - 1], outer_dims[i]))
             stage = Stage(
                 inner_dims[i],
@@ -449,7 +502,7 @@ class PyramidTNT(Backbone):
                 arch['inner_heads'][i],
                 arch['outer_heads'][i],
                 arch['inner_depths'][i],
-                SR_RATIOS[i],
+                sr_ratios[i],
                 drop_paths[i],
                 pretrain_hw=tuple(side // 2**i for side in self.pretrain_hw),
                 relative_position=table_class,
@@ -470,6 +523,16 @@ class PyramidTNT(Backbone):
 
         self._init_and_freeze()
 
+    @staticmethod
+    def init_layer(module: nn.Module) -> None:
+        """Convolutions are normal with variance 2 / fan out; that of a PEG, too, is ours."""
+        init_linear_(module)
+        if isinstance(module, nn.Conv2d):
+            fan_out = module.out_channels * math.prod(module.kernel_size) // module.groups
+            nn.init.normal_(module.weight, std=math.sqrt(2 / fan_out))
+            if module.bias is not None:
+                nn.init.zeros_(module.bias)
+
     @property
     def is_complete(self) -> bool:
         """Whether its last output is that of stage 4, normalised."""
@@ -488,8 +551,10 @@ class PyramidTNT(Backbone):
             options['norm_cfg'] = dict(type='GN', num_groups=1)
         return options
 
-    def forward_tokens(self, image: Tensor) -> list[tuple[Tensor, Tensor, Grid]]:
+    def forward_tokens(self, image: Tensor) -> list[tuple[Tensor | None, Tensor, Grid]]:
         """(B, 3, H, W) -> per output: inner (B*N, 16, c), outer (B, N, C), hw.
+
+        Inner tokens are None after the last stage that has an inner transformer.
 
         Raises:
             ValueError: as :meth:`forward`.
@@ -497,14 +562,15 @@ class PyramidTNT(Backbone):
         inner, outer, hw = self.patch_embed(self._padded(image))
         # Under autocast the stem's tokens have the lower precision: float32 tables would turn the
         # first stage alone into float32.
-        inner = inner + self.inner_pos.to(inner.dtype)
+        inner = None if self.inner_pos is None else inner + self.inner_pos.to(inner.dtype)
         encoding = self.position.encode(self.outer_pos, hw, like=outer)
         if encoding is not None:
             outer = outer + self.pos_drop(encoding).to(outer.dtype)
         outputs = []
         for i, stage in enumerate(self.stages):
             if i > 0:
-                inner = self.word_merges[i - 1](inner, hw)
+                has_words = i <= len(self.word_merges)
+                inner = self.word_merges[i - 1](inner, hw) if has_words else None
                 outer, hw = self.sentence_merges[i - 1](outer, hw)
             inner, outer = stage(inner, outer, hw)
             if i in self.out_indices:
@@ -569,17 +635,24 @@ class PyramidTNT(Backbone):
 
 
 def _check_arch(arch: dict) -> None:
-    for key in sorted(arch.keys() - {'pretrain_img_size'}):
-        values = arch[key]
-        one_each = isinstance(values, Sequence) and len(values) == NUM_STAGES
-        if not one_each or not all(map(is_positive, values)):
-            raise ValueError(f"arch['{key}'] is {values!r}: expected {NUM_STAGES} integers above 0")
+    for key in sorted(arch.keys() - {'pretrain_img_size', 'inner_depths'}):
+        _check_one_each(f"arch['{key}']", arch[key])
+    _check_one_each("arch['inner_depths']", arch['inner_depths'], least=0)
     for kind in ('inner', 'outer'):
         for dim, heads in zip(arch[f'{kind}_dims'], arch[f'{kind}_heads'], strict=True):
             check_heads(kind, dim, heads)
     for depth, inner_depth in zip(arch['depths'], arch['inner_depths'], strict=True):
-        if not 1 <= inner_depth <= depth:
+        if inner_depth > depth:
             raise ValueError(
                 f'arch: {inner_depth} blocks with an inner transformer in a stage of {depth}; '
-                'expected at least 1 and at most all'
+                'expected at most all'
             )
+
+
+def _check_one_each(name: str, values: Any, least: int = 1) -> None:
+    """Raise a ValueError unless there is an integer of at least ``least`` for each stage."""
+    one_each = isinstance(values, Sequence) and len(values) == NUM_STAGES
+    if not one_each or not all(isinstance(value, int) and value >= least for value in values):
+        raise ValueError(
+            f'{name} is {values!r}: expected {NUM_STAGES} integers of at least {least}'
+        )

@@ -9,18 +9,18 @@ from torch import Tensor, nn
 from ptnt_mm.models.backbone import (
     Backbone,
     FeatureInfo,
-    check_out_indices,
+    check_indices,
     check_pretrain_img_size,
     choose,
     choose_position,
     drop_path_rates,
     is_positive,
 )
-from ptnt_mm.models.blocks import OuterBlock, run_block
+from ptnt_mm.models.blocks import NestedBlock, OuterBlock, run_block
 from ptnt_mm.models.tokens import SINGLE_SCALE_PATCH, Grid
 
-_POSITIONS = ('learned', 'sinusoidal', 'peg', 'none')
-"""The supported encodings; relative tables have no entry for a class token."""
+_POSITIONS = ('learned', 'sinusoidal', 'peg', 'relative_2d', 'relative_shaw', 'none')
+"""The supported encodings; a pyramid's relative tables have no entry for a class token."""
 
 OUT_TYPES = {'featmap': False, 'cls_token': True}
 """Whether ``forward`` returns class tokens in place of maps, by mmpretrain's names."""
@@ -70,7 +70,7 @@ class SingleScaleBackbone(Backbone):
         _check_numbers(arch)
         super().__init__(frozen_stages, arch['depth'], init_cfg)
         self.depth, self.dim = arch['depth'], dim
-        self.out_indices = check_out_indices(out_indices, self.depth, 'blocks', '(-1,)')
+        self.out_indices = check_indices('out_indices', out_indices, self.depth, 'blocks', '(-1,)')
         self.feature_info = FeatureInfo(
             'blocks', (dim,) * self.depth, (SINGLE_SCALE_PATCH,) * self.depth, self.out_indices
         )
@@ -86,7 +86,7 @@ class SingleScaleBackbone(Backbone):
 
     def _build_blocks(
         self,
-        new_block: Callable[..., OuterBlock],
+        new_blocks: Sequence[Callable[..., OuterBlock]],
         position: str | dict,
         drop_rate: float,
         drop_path_rate: float,
@@ -94,7 +94,7 @@ class SingleScaleBackbone(Backbone):
         """Build everything after the stem, and initialise all weights.
 
         Args:
-            new_block: Creates a block from ``drop_path`` and ``peg``.
+            new_blocks: For each block, a function that creates it from ``drop_path`` and ``peg``.
             position: Position encoding of the tokens.
             drop_rate: Dropout of the tokens after the position table.
             drop_path_rate: Rate of dropping a residual branch in the last block.
@@ -110,8 +110,13 @@ class SingleScaleBackbone(Backbone):
         self.peg = pegs.get(-1)
         (rates,) = drop_path_rates(drop_path_rate, (self.depth,))
         self.blocks = nn.ModuleList(
-            new_block(drop_path=rates[i], peg=pegs.get(i)) for i in range(built)
+            new_blocks[i](drop_path=rates[i], peg=pegs.get(i)) for i in range(built)
         )
+        attention = self.blocks[0].outer_attn
+        offsets = self.position.new_offsets(attention.num_heads, self.dim // attention.num_heads)
+        self.register_parameter('relative_pos', offsets)
+        if offsets is not None:
+            self.pretrained_may_lack = ('relative_pos',)  # no published file has one
         self.norm = nn.LayerNorm(self.dim) if self.out_indices[-1] == self.depth - 1 else None
         self._init_and_freeze()
 
@@ -138,12 +143,13 @@ class SingleScaleBackbone(Backbone):
         """
         inner, outer, hw = self.embed(self._padded(image))
         outer = self._add_positions(outer, hw)
+        bias = self.position.offset_bias(self.relative_pos, hw)
         outputs = []
         for i, block in enumerate(self.blocks):
-            if inner is None:
-                outer = run_block(block, self.with_cp, outer, hw, None)
+            if isinstance(block, NestedBlock):
+                inner, outer = run_block(block, self.with_cp, inner, outer, hw, bias)
             else:
-                inner, outer = run_block(block, self.with_cp, inner, outer, hw, None)
+                outer = run_block(block, self.with_cp, outer, hw, bias)
             if i in self.out_indices:
                 outputs.append((inner, self._normed(i, outer), hw))
         return outputs

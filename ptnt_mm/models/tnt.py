@@ -8,8 +8,20 @@ from typing import Any
 from torch import Tensor, nn
 
 from ptnt_mm.models.attention import ATTENTIONS
-from ptnt_mm.models.backbone import check_heads, choose, choose_position, read_arch
-from ptnt_mm.models.blocks import NestedBlock, WordNorm, word_to_sentence
+from ptnt_mm.models.backbone import (
+    check_heads,
+    check_indices,
+    choose,
+    choose_position,
+    read_arch,
+)
+from ptnt_mm.models.blocks import (
+    NestedBlock,
+    OuterBlock,
+    WordNorm,
+    conv_norm_relu,
+    word_to_sentence,
+)
 from ptnt_mm.models.single_scale import SingleScaleBackbone
 from ptnt_mm.models.tokens import (
     SINGLE_SCALE_PATCH,
@@ -108,6 +120,34 @@ class WordStem(nn.Module):
         return map_to_tokens(self.proj(patches)), reduced(image.shape[2:], side)
 
 
+class ConvWordStem(nn.Module):
+    """PyramidTNT's convolutional stem at TNT's strides: 3 x 3 convolutions, BatchNorm and ReLU.
+
+    Sentences are the projection of their words, as in TNT. For the comparison of the two stems; no
+    published weights have it.
+
+    Args:
+        dim: Channels of an inner token.
+        word_side: Inner tokens along one side of a patch.
+    """
+
+    def __init__(self, dim: int, word_side: int):
+        super().__init__()
+        self.word_side = word_side
+        halvings = (SINGLE_SCALE_PATCH // word_side).bit_length() - 1
+        strides = [2] * halvings + [1]
+        widths = [3] + [2 * dim] * halvings + [dim]
+        layers = zip(widths, widths[1:], strides, strict=False)
+        self.convs = nn.Sequential(
+            *(layer for each in layers for layer in conv_norm_relu(*each, dict(type='BN')))
+        )
+
+    def forward(self, image: Tensor) -> tuple[Tensor, Grid]:
+        """(B, 3, H, W) -> inner (B*N, m, c), hw (H/16, W/16); sides are multiples of 16."""
+        words = map_to_words(self.convs(image), self.word_side)
+        return words, reduced(image.shape[2:], SINGLE_SCALE_PATCH)
+
+
 class LegacyWordStem(WordStem):
     """The stem of :class:`LegacyTNT`: its convolution sees the pixels beyond a patch's border."""
 
@@ -133,9 +173,13 @@ class TNT(SingleScaleBackbone):
         out_indices: The blocks whose maps are returned, increasing; negative ones count from the
             last, whose map is the output of the final LayerNorm.
         pretrain_img_size: Side in pixels, a multiple of 16, that the sentence table belongs to.
-        position: Position encoding of sentences: 'learned' as published, 'sinusoidal', 'peg' or
-            'none'. A dict with the name as ``type`` can also set options (see ``positions.py``).
+        position: Position encoding of sentences: 'learned' as published, 'sinusoidal', 'peg',
+            'relative_2d', 'relative_shaw' or 'none'. A dict with the name as ``type`` can also set
+            options (see ``positions.py``).
         word_position: The same for the words inside a sentence: 'learned', 'sinusoidal', 'none'.
+        stem: 'patch' as published, or 'conv', see :class:`ConvWordStem`.
+        inner_blocks: The blocks that have an inner transformer, from 0; all by default. None of
+            them, ``()``, is a plain transformer on TNT's stem.
         attention: 'fused', or 'eager', which stores every logit.
         mlp_ratio: Hidden width of an MLP as a multiple of the token's width.
         with_se: Whether outer MLPs have squeeze and excitation (+0.3 top-1 in the paper).
@@ -151,8 +195,8 @@ class TNT(SingleScaleBackbone):
 
     Raises:
         ValueError: for an unknown arch, wrong keys of an arch dict, heads that do not divide their
-            width, words that do not tile a patch, ``out_indices`` out of range or not
-            increasing, a ``pretrain_img_size`` that is not a multiple of 16.
+            width, words that do not tile a patch, ``inner_blocks`` or ``out_indices`` out of range
+            or not increasing, a ``pretrain_img_size`` that is not a multiple of 16.
     """
 
     archs = TNT_ARCHS
@@ -161,7 +205,7 @@ class TNT(SingleScaleBackbone):
     width = 'outer_dim'
     roots = (
         'patch_embed', 'outer_pos', 'inner_pos', 'cls_token', 'proj', 'proj_norm1', 'proj_norm2',
-        'blocks', 'peg',
+        'blocks', 'peg', 'relative_pos',
     )  # fmt: skip
     stem = WordStem
     new_projection = staticmethod(word_to_sentence)
@@ -173,6 +217,8 @@ class TNT(SingleScaleBackbone):
         pretrain_img_size: int = 224,
         position: str | dict = 'learned',
         word_position: str = 'learned',
+        stem: str = 'patch',
+        inner_blocks: Sequence[int] | None = None,
         attention: str = 'fused',
         mlp_ratio: int = 4,
         with_se: bool = False,
@@ -201,7 +247,8 @@ class TNT(SingleScaleBackbone):
             check_heads(kind, arch[f'{kind}_dim'], arch[f'{kind}_heads'])
         word_hw = (_word_side(words),) * 2
 
-        self.patch_embed = self.stem(inner_dim, word_hw[0])
+        stems = dict(patch=self.stem, conv=ConvWordStem)
+        self.patch_embed = choose('stem', stem, stems)(inner_dim, word_hw[0])
         new_word_position = choose_position(
             'word_position', word_position, ('learned', 'sinusoidal', 'none')
         )
@@ -210,23 +257,31 @@ class TNT(SingleScaleBackbone):
         self.proj_norm1 = nn.LayerNorm(words * inner_dim)
         self.proj = nn.Linear(words * inner_dim, outer_dim)
         self.proj_norm2 = nn.LayerNorm(outer_dim)
-        new_block = partial(
-            NestedBlock,
-            inner_dim,
-            outer_dim,
-            arch['inner_heads'],
-            arch['outer_heads'],
+        shared = dict(
             eager=choose('attention', attention, ATTENTIONS),
             mlp_ratio=mlp_ratio,
             with_se=with_se,
             drop_rate=drop_rate,
             attn_drop_rate=attn_drop_rate,
+        )
+        plain = partial(OuterBlock, outer_dim, arch['outer_heads'], **shared)
+        nested = partial(
+            NestedBlock,
+            inner_dim,
+            outer_dim,
+            arch['inner_heads'],
+            arch['outer_heads'],
             words=words,
             word_norm=WordNorm,
             new_projection=self.new_projection,
             class_tokens=self.class_tokens,
+            **shared,
         )
-        self._build_blocks(new_block, position, drop_rate, drop_path_rate)
+        with_words = range(self.depth) if inner_blocks is None else inner_blocks
+        if with_words:
+            with_words = check_indices('inner_blocks', with_words, self.depth, 'blocks', '(0, 5)')
+        new_blocks = [nested if i in with_words else plain for i in range(self.depth)]
+        self._build_blocks(new_blocks, position, drop_rate, drop_path_rate)
 
     @classmethod
     def options_of(cls, weights: Weights) -> dict[str, Any]:

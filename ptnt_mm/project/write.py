@@ -172,12 +172,9 @@ def _schedule(facts: Facts, recipe: Recipe) -> Iterator[str]:
     settings = ['optimizer=dict(lr=lr)']
     if steps.value > 1:
         settings.append(f'accumulative_counts={steps.value}')
-    if facts.backbone.no_decay != _TABLES:
-        decay = ''.join(f', {name}=dict(decay_mult=0.0)' for name in facts.backbone.no_decay)
-        settings.append(f'paramwise_cfg=dict(custom_keys=dict(_delete_=True{decay}))')
+    if facts.backbone.no_decay:
+        decay = ', '.join(f'{name}=dict(decay_mult=0.0)' for name in facts.backbone.no_decay)
+        settings.append(f'paramwise_cfg=dict(custom_keys=dict({decay}))')
     yield f'optim_wrapper = dict({", ".join(settings)}){comment(steps.because)}'
     batch = recipe['effective batch'].value
     yield f'auto_scale_lr = dict(base_batch_size={batch})  # images per step that lr is for'
-
-
-_TABLES = ('outer_pos', 'inner_pos')  # weights without decay in the fragment

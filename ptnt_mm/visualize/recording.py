@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from ptnt_mm.models.attention import Attention, Bias, Folded, attention_weights
 from ptnt_mm.models.backbone import Backbone, find_trunk
 from ptnt_mm.models.blocks import NestedBlock, OuterBlock
-from ptnt_mm.models.positions import Factors
+from ptnt_mm.models.positions import Factors, OffsetKeys
 from ptnt_mm.models.pyramid_tnt import Stage
 from ptnt_mm.models.tokens import Grid, reduced, tokens_to_map, words_to_map
 
@@ -77,14 +77,18 @@ class BlockRecord(NamedTuple):
         with torch.no_grad():
             keys = attention.key_tokens(self.queries, self.hw)
             for part in torch.as_tensor(sentences).split(_AT_ONCE):
-                q, k, _ = attention.project(self.queries[:, self.class_tokens + part], keys)
-                bias = self.bias_of(part) if with_table else None
+                rows = self.class_tokens + part
+                q, k, _ = attention.project(self.queries[:, rows], keys)
+                bias = self.bias_of(rows) if with_table else None
                 total = total + attention_weights(q, k, bias)[0].sum(dim=1)
         return total / len(sentences)
 
-    def bias_of(self, sentences: Sequence[int]) -> Tensor | None:
-        """The bias of the table on the logits of sentences, (1, heads, k, M), if there is one."""
-        rows = torch.as_tensor(sentences)
+    def bias_of(self, tokens: Sequence[int]) -> Tensor | None:
+        """The bias of the table on the logits of tokens, (1, heads, k, M), if there is one."""
+        rows = torch.as_tensor(tokens)
+        if isinstance(self.bias, OffsetKeys):
+            q, _, _ = self.module.outer_attn.project(self.queries, self.queries)
+            return self.bias.bias(q)[:, :, rows]
         bias = self.bias.factors if isinstance(self.bias, Folded) else self.bias
         if isinstance(bias, Factors):
             return bias._replace(queries=bias.queries[:, :, rows]).bias()

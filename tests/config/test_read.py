@@ -6,9 +6,12 @@ import pytest
 from mmengine.config import Config
 from torch import nn
 
+from ptnt_mm.config.build import build_model
 from ptnt_mm.config.hosts import import_host
-from ptnt_mm.config.read import apply_options, read_config, require_keys
+from ptnt_mm.config.read import apply_options, parse_options, read_config, require_keys
 from ptnt_mm.config.settings import type_name
+from ptnt_mm.models.pyramid_tnt import ARCHS
+from ptnt_mm.models.tnt import TNT_ARCHS
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.versions import provider
 
@@ -151,6 +154,50 @@ def test_an_option_without_effect_is_refused_with_the_setting_that_was_meant(key
     with pytest.raises(UserError) as caught:
         apply_options(config, {key: value})
     assert all(name in str(caught.value) for name in [key, *names])
+
+
+def test_an_option_may_be_a_dict():
+    config = Config(dict(optim_wrapper=dict(clip_grad=None), model=dict(position='none')))
+    words = [
+        "model.position=dict(type='peg', blocks=(0, 1))",
+        "model.neck={'norm_cfg': dict(type='GN')}",
+        'optim_wrapper.clip_grad=dict(max_norm=1)',
+    ]
+    apply_options(config, parse_options(words))
+    assert config.model.to_dict() == dict(
+        position=dict(type='peg', blocks=(0, 1)), neck=dict(norm_cfg=dict(type='GN'))
+    )
+    assert config.optim_wrapper.clip_grad.to_dict() == dict(max_norm=1)
+
+
+@pytest.mark.parametrize(
+    'word', ['model', 'model=f(1,2)', 'model=dict(1)', 'model=[1,2', "model={'a':}", 'model=dict(']
+)
+def test_an_option_that_cannot_be_read_is_one_line(word: str):
+    with pytest.raises(UserError, match='expected KEY=VALUE') as caught:
+        parse_options([word])
+    assert '\n' not in str(caught.value) and word in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ('name', 'word', 'row'),
+    [
+        ('classifier_tnt_s_300e_imagenet', 'arch.inner_heads=2', TNT_ARCHS['small']),
+        ('retinanet_tnt_s_1x', 'arch=dict(inner_heads=2)', TNT_ARCHS['small']),
+        ('mask_rcnn_ptnt_ti_1x', 'arch.inner_heads=(1,1,2,2)', ARCHS['tiny']),
+    ],
+)
+def test_an_option_changes_one_setting_of_a_variant(name: str, word: str, row: dict):
+    config = read_config(name, parse_options([f'model.backbone.{word}']))
+    arch = config.model.backbone.arch.to_dict()
+    assert [key for key in arch if arch[key] != row[key]] == ['inner_heads']
+    build_model(config)
+
+
+def test_an_option_in_an_arch_of_another_library_is_refused():
+    config = Config(dict(model=dict(type='VisionTransformer', arch='base')))
+    with pytest.raises(UserError, match='arch'):
+        apply_options(config, {'model.arch.depth': 2})
 
 
 def test_none_and_a_boolean_switch_off_what_has_keys():

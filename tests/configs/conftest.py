@@ -5,6 +5,7 @@ import re
 import pytest
 import torch
 from mmengine.config import Config
+from mmengine.model import revert_sync_batchnorm
 from torch import nn
 
 import ptnt_mm
@@ -38,4 +39,4 @@ def model(config: Config, micro_arch: dict) -> nn.Module:
     torch.manual_seed(0)
     model = build(narrow(config, micro_arch))
     model.init_weights()  # some heads of mmdet are uninitialised until then
-    return model
+    return revert_sync_batchnorm(model)  # a CPU has none

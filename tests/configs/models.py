@@ -69,7 +69,8 @@ def narrow(config: Config, pyramid: dict) -> Config:
             backbone.norm_cfg.num_groups = pyramid['inner_dims'][0]
         widths = [pyramid['outer_dims'][i] for i in backbone.get('out_indices', range(4))]
     elif type_name(backbone) in PLAIN:
-        backbone.arch = PLAIN[type_name(backbone)]
+        last = max(backbone.get('out_indices', (1,)))
+        backbone.arch = dict(PLAIN[type_name(backbone)], depth=last + 1)
         widths = 16
     elif backbone.type == 'TimmFeatures':
         widths = [24, 40, 112, 320]
@@ -79,7 +80,12 @@ def narrow(config: Config, pyramid: dict) -> Config:
     if HOSTS[Path(config.filename).stem] == 'mmpretrain':
         config.model.head.in_channels = widths[-1] if isinstance(widths, list) else widths
         return config
-    for neck in necks(config):
+    if config.model.type == 'DETR':  # its last neck has a list, others a number
+        for neck in necks(config):
+            number = widths if isinstance(widths, int) else widths[0]
+            neck.in_channels = [number] if neck.type == 'ChannelMapper' else number
+        return config
+    for neck in necks(config)[: 1 if isinstance(widths, int) else None]:
         neck.in_channels = widths
         if neck.type == 'FinerLevelNeck':
             if 'num_groups' in neck.get('norm_cfg', {}):

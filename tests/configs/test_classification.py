@@ -32,10 +32,16 @@ PYRAMIDS = [f'classifier_ptnt_{size}_300e_imagenet' for size in SIZES]
 TNTS = [f'classifier_tnt_{size}_300e_imagenet' for size in 'sb']
 CPVTS = [f'classifier_cpvt_{size}_300e_imagenet' for size in ('ti', 's', 'b')]
 IMAGENET = PYRAMIDS + TNTS + CPVTS
-CLASSES = dict(ImageNet=1000, CIFAR10=10, CIFAR100=100, Flowers102=102, OxfordIIITPet=37)
-TUNED = dict(cifar10='CIFAR10', cifar100='CIFAR100', flowers='Flowers102', pets='OxfordIIITPet')
+CLASSES = dict(
+    ImageNet=1000, CIFAR10=10, CIFAR100=100, Flowers102=102, OxfordIIITPet=37, CustomDataset=1010
+)
+TUNED = dict(
+    cifar10='CIFAR10', cifar100='CIFAR100', flowers='Flowers102', pets='OxfordIIITPet',
+    inat19='CustomDataset', imagenet='ImageNet',
+)  # fmt: skip
 FINE_TUNING = [f'classifier_tnt_{size}_384_{data}' for size in 'sb' for data in TUNED]
-PUBLISHED = [*IMAGENET, *FINE_TUNING, 'custom_cls', 'demo_classifier_ptnt_ti']
+GAP = 'classifier_cpvt_ti_gap_300e_imagenet'
+PUBLISHED = [*IMAGENET, *FINE_TUNING, GAP, 'custom_cls', 'demo_classifier_ptnt_ti']
 NAMES = [name for name in HOSTS if HOSTS[name] == 'mmpretrain']
 
 ROWS = dict(ptnt=ARCHS, tnt=TNT_ARCHS, cpvt=CPVT_ARCHS)

@@ -36,8 +36,12 @@ OPTIONS = [f'retinanet_ptnt_s_1x_{option}' for option in ('amp', 'clip', 'ema', 
 OTHERS = ['dino_ptnt_s_1x', 'rtmdet_ptnt_s_1x', 'custom_coco']
 FAMILY = ['retinanet_tnt_s_1x', 'mask_rcnn_tnt_s_1x']
 PEGS = ['retinanet_ptnt_s_peg_1x', 'detr_r50_peg_50e']
+PAPERS = [
+    'faster_rcnn_ptnt_s_1x', 'faster_rcnn_tnt_s_1x', 'detr_ptnt_s_50e', 'detr_tnt_s_50e',
+    'cascade_mask_rcnn_ptnt_s_3x_ms_giou',
+]  # fmt: skip
 DEMOS = ['demo_gfl_lite0', 'demo_retinanet_ptnt_ti', 'demo_mask_rcnn_ptnt_ti']
-PUBLISHED = GRID + OPTIONS + OTHERS + FAMILY + PEGS + DEMOS
+PUBLISHED = GRID + OPTIONS + OTHERS + FAMILY + PEGS + PAPERS + DEMOS
 NAMES = [name for name in HOSTS if HOSTS[name] == 'mmdet']
 
 
@@ -67,7 +71,8 @@ def test_ground_truth_has_the_size_of_the_image_that_it_is_drawn_on(config: Conf
 
 def test_the_batch_that_the_learning_rate_is_for_is_stated(config: Config):
     demo = config.train_dataloader.batch_size  # on one process; 16 images on 8 GPUs otherwise
-    batch = dict(demo=demo, detr=32).get(Path(config.filename).stem.split('_')[0], 16)
+    name = Path(config.filename).stem
+    batch = 32 if 'r50' in name else demo if name.startswith('demo') else 16
     assert config.auto_scale_lr.base_batch_size == batch
 
 
@@ -164,7 +169,9 @@ def test_the_anchors_strides_are_those_of_the_simple_pyramid(name: str):
     assert strides == list(config.model.neck.out_strides)
 
 
-@pytest.mark.parametrize('name', [*FAMILY, *PEGS, *(f'{d}_ptnt_s_3x_ms' for d in SWIN_DETECTORS)])
+@pytest.mark.parametrize(
+    'name', [*FAMILY, *PEGS, *PAPERS, *(f'{d}_ptnt_s_3x_ms' for d in SWIN_DETECTORS)]
+)
 def test_the_checks_find_nothing_wrong(name: str, micro_arch: dict):
     config = ptnt_mm.get_config(name)
     strides = check_strides(ConfigView(config), build(narrow(config, micro_arch)))

@@ -73,6 +73,12 @@ BUILDS = [
     *(Build(PyramidTNT, dict(out_indices=indices)) for indices in ((0,), (1, 3), (-2, -1))),
     Build(TNT, dict(with_se=True, out_indices=(0, -1))),
     Build(TNT, dict(position='peg', word_position='sinusoidal')),
+    Build(PyramidTNT, dict(stem='patch', sr_ratios=(1, 2, 1, 1))),
+    Build(TNT, dict(stem='conv', inner_blocks=(0,), position='relative_2d')),
+    Build(TNT, dict(inner_blocks=(1,), position='relative_shaw')),
+    Build(CPVT, dict(position='relative_shaw', with_cls_token=False)),
+    Build(CPVT, dict(position='relative_2d')),
+    Build(CPVT, dict(position=dict(type='peg', kind='four_separable', blocks=(0, 1)))),
     Build(TNT, dict(word_position='none')),
     Build(CPVT, dict(position='learned', with_cls_token=False)),
     Build(CPVT, dict(position=dict(type='peg', blocks=(-1, 0, 2), padding_mode='replicate'))),
@@ -264,7 +270,7 @@ def test_depths_of_parameters_rise_with_the_blocks(build):
         for name, _ in model.named_parameters()
     }
     (number,) = {number for _, number in depths.values()}
-    assert depths['patch_embed.proj.weight' if build.cls is not PyramidTNT else 'inner_pos'][0] == 0
+    assert {depths[name][0] for name in depths if name.startswith('patch_embed.')} == {0}
     blocks = [depth for name, (depth, _) in depths.items() if 'blocks.' in name]
     assert blocks == sorted(blocks) and set(blocks) == set(range(1, number - 1))
     norms = {depth for name, (depth, _) in depths.items() if name.startswith('norm')}
@@ -292,7 +298,10 @@ def test_an_image_that_it_cannot_take_is_named(build, image):
         assert type(model).__name__ in str(error.value)
 
 
-STEM = ('patch_embed.', 'outer_pos', 'inner_pos', 'cls_token', 'proj', 'peg.', 'pos_drop')
+STEM = (
+    'patch_embed.', 'outer_pos', 'inner_pos', 'relative_pos', 'cls_token', 'proj', 'peg.',
+    'pos_drop',
+)  # fmt: skip
 
 
 def frozen_names(model: Backbone, number: int) -> tuple[str, ...]:

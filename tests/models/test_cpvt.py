@@ -1,18 +1,21 @@
 """CPVT: positions from content, for any size."""
 
+import itertools
 import re
 
 import pytest
 import torch
+from timm.models.vision_transformer import VisionTransformer
 
 from ptnt_mm.models import CPVT, PlainClassifier
 from ptnt_mm.models.cpvt import CPVT_ARCHS
+from ptnt_mm.models.positions import OffsetKeyPosition, OffsetPosition
 from ptnt_mm.models.tokens import map_to_tokens
 
 from . import golden
 
 ARCH = dict(depth=3, dim=16, heads=4)
-POSITIONS = ['peg', 'learned', 'sinusoidal', 'none']
+POSITIONS = ['peg', 'learned', 'sinusoidal', 'relative_2d', 'relative_shaw', 'none']
 
 
 def build(**options) -> CPVT:
@@ -99,6 +102,100 @@ def test_a_classifier_reads_the_class_token_or_the_mean():
 def test_a_classifier_takes_no_backbone_without_its_last_norm(backbone: dict):
     with pytest.raises(ValueError, match='expected .* last block or stage, normalised'):
         PlainClassifier(backbone)
+
+
+@pytest.mark.parametrize(
+    ('kind', 'weights'),
+    [
+        ('depthwise', 9 * 16),
+        ('separable', 9 * 16 + 16 * 16),
+        ('four_separable', 4 * (9 * 16 + 16 * 16)),
+        ('full', 9 * 16 * 16),
+        ('fully_connected', 16 * 16),
+    ],
+)
+@pytest.mark.parametrize('frozen', [False, True])
+def test_kinds_of_a_peg(kind: str, weights: int, frozen: bool):
+    model = build(position=dict(type='peg', kind=kind, frozen=frozen)).train()
+    own = [parameter for name, parameter in model.named_parameters() if 'peg.' in name]
+    assert sum(parameter.numel() for parameter in own if parameter.dim() > 1) == weights
+    model(golden.image(2, 40, 72))[0].square().mean().backward()
+    assert [parameter.grad is None for parameter in own] == [frozen] * len(own)
+
+
+def test_only_a_fully_connected_peg_cannot_see_neighbours():
+    for kind in ('full', 'fully_connected'):
+        peg = build(position=dict(type='peg', kind=kind)).blocks[0].peg
+        tokens = torch.zeros(1, 1 + 9, 16)
+        tokens[0, 1 + 4] = 1  # in the middle
+        changed = peg(tokens, (3, 3)) - peg(torch.zeros_like(tokens), (3, 3))
+        places = [i for i in range(10) if changed[0, i].abs().max() > 1e-6]
+        assert places == ([5] if kind == 'fully_connected' else list(range(1, 10)))
+
+
+@torch.inference_mode()
+def test_relative_tables_add_a_bias_for_each_offset():
+    """Compared with a sum over pairs of tokens; the class token has none."""
+    h, w, heads = 2, 3, 4
+    table = torch.randn(1, (2 * h - 1) * (2 * w - 1), heads)
+    position = OffsetPosition(16, (h, w), class_tokens=1)
+    found = position.offset_bias(table, (h, w))
+    expected = torch.zeros(1, heads, 1 + h * w, 1 + h * w)
+    for q, k in itertools.product(range(h * w), repeat=2):
+        dy, dx = k // w - q // w, k % w - q % w
+        expected[0, :, 1 + q, 1 + k] = table[0, (dy + h - 1) * (2 * w - 1) + dx + w - 1]
+    torch.testing.assert_close(found, expected)
+
+
+@torch.inference_mode()
+def test_relative_keys_are_those_of_rows_and_columns():
+    h, w, width = 2, 3, 4
+    table, q = torch.randn(1, 2 * h - 1 + 2 * w - 1, width), torch.randn(2, 4, 1 + h * w, width)
+    rows, columns = table[0, : 2 * h - 1], table[0, 2 * h - 1 :]
+    found = OffsetKeyPosition(16, (h, w), class_tokens=1).offset_bias(table, (h, w)).bias(q)
+    expected = torch.zeros(2, 4, 1 + h * w, 1 + h * w)
+    for i, k in itertools.product(range(h * w), repeat=2):
+        key = rows[k // w - i // w + h - 1] + columns[k % w - i % w + w - 1]
+        expected[:, :, 1 + i, 1 + k] = q[:, :, 1 + i] @ key / width**0.5
+    torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize('position', ['relative_2d', 'relative_shaw'])
+@torch.inference_mode()
+def test_relative_positions_are_resized(position):
+    """For twice the grid, offsets in between are interpolated: those of the border stay."""
+    model = build(position=position)
+    bias = model.position.offset_bias(model.relative_pos, (9, 6))
+    again = model.position.offset_bias(model.relative_pos, (9, 6))
+    if position == 'relative_2d':
+        assert bias.shape == (1, 4, 1 + 54, 1 + 54) and torch.equal(bias, again)
+    else:
+        assert bias.rows.shape == (9, 9, 4) and bias.columns.shape == (6, 6, 4)
+    eager = build(position=position, attention='eager')
+    image = golden.image(1, 144, 96)
+    torch.testing.assert_close(eager(image)[0], model(image)[0])
+
+
+@torch.inference_mode()
+def test_outputs_are_those_of_deit_with_its_table():
+    """timm's DeiT with the same weights; a dark image, so that the eps of norms matters."""
+    theirs = VisionTransformer(64, embed_dim=16, depth=3, num_heads=4, num_classes=0).eval()
+    ours = build(position='learned')
+    weights = ours.state_dict()
+    for block in range(3):
+        attention = f'blocks.{block}.outer_attn'
+        for kind in ('weight', 'bias'):
+            parts = [weights.pop(f'{attention}.{part}.{kind}') for part in ('q', 'kv')]
+            weights[f'{attention}.qkv.{kind}'] = torch.cat(parts)
+    weights = {
+        key.replace('outer_pos', 'pos_embed').replace('outer_', ''): value
+        for key, value in weights.items()
+    }
+    theirs.load_state_dict(weights)
+    image = golden.image(2, 64, 64) * 1e-2
+    expected = theirs.forward_features(image)
+    found = ours.forward_tokens(image)[-1][1]
+    torch.testing.assert_close(found, expected, rtol=0, atol=2e-6)
 
 
 def test_parameters_are_those_of_deit_with_a_convolution_for_the_table():

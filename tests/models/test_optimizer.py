@@ -10,10 +10,11 @@ from mmengine.optim import OptimWrapper, build_optim_wrapper
 from repository import ROOT
 from torch import nn
 
-from ptnt_mm.models import PyramidTNT, PyramidTNTClassifier
+from ptnt_mm.models import CPVT, TNT, PyramidTNT, PyramidTNTClassifier
 from ptnt_mm.utils.errors import UserError
 
 RATE, DECAY = 1e-3, 0.05
+TABLES = {'backbone.outer_pos', 'backbone.inner_pos'}
 SCHEDULE = ROOT / 'configs/_base_/schedules/adamw.py'
 
 
@@ -48,16 +49,57 @@ def by_name(model: nn.Module, groups: list[dict], setting: str) -> dict[str, flo
 
 def test_equal_settings_share_a_group(detector: Detector):
     groups = groups_of(detector, 'Checked', flat_decay_mult=0.0)
-    assert len(groups) == 2
+    assert len(groups) == 3  # decayed, one-dimensional, and the tables with their multiplier
     decays = by_name(detector, groups, 'weight_decay')
     assert decays == {
-        name: 0.0 if parameter.dim() == 1 else DECAY
+        name: 0.0 if parameter.dim() == 1 or name in TABLES else DECAY
         for name, parameter in detector.named_parameters()
     }
 
 
-def test_without_rules_there_is_one_group(detector: Detector):
-    assert len(groups_of(detector, 'Checked')) == 1
+def test_without_rules_only_tables_are_spared(detector: Detector):
+    assert len(groups_of(detector.head, 'Checked')) == 1
+    decays = by_name(detector, groups_of(detector, 'Checked'), 'weight_decay')
+    assert {name for name, decay in decays.items() if not decay} == TABLES
+
+
+SINGLE_SCALE = dict(
+    tnt=(TNT, dict(depth=2, outer_dim=16, inner_dim=4, outer_heads=2, inner_heads=1, words=16)),
+    cpvt=(CPVT, dict(depth=2, dim=16, heads=2)),
+)
+
+
+@pytest.mark.parametrize('position', ['learned', 'sinusoidal', 'peg', 'none'])
+@pytest.mark.parametrize('kind', SINGLE_SCALE)
+def test_tables_are_spared_whatever_the_position(kind: str, position: str):
+    cls, arch = SINGLE_SCALE[kind]
+    check_spared(Detector(cls(arch, position=position)))
+
+
+@pytest.mark.parametrize('position', ['learned', 'relative', 'learned_and_relative', 'none'])
+def test_relative_tables_are_decayed_as_by_the_authors(micro_arch: dict, position: str):
+    decays = check_spared(Detector(PyramidTNT(micro_arch, position=position)))
+    relative = [decay for name, decay in decays.items() if name.endswith('relative_pos')]
+    assert relative == [DECAY] * 4 * ('relative' in position)
+
+
+def check_spared(model: nn.Module) -> dict[str, float]:
+    """Decays of all parameters; those without are what the papers' code spares."""
+    decays = by_name(model, groups_of(model, 'Checked', flat_decay_mult=0.0), 'weight_decay')
+    tables = ('outer_pos', 'inner_pos', 'cls_token')
+    for name, parameter in model.named_parameters():
+        assert (decays[name] == 0.0) == (parameter.dim() == 1 or name.endswith(tables)), name
+    return decays
+
+
+def test_a_custom_key_sets_the_decay_of_a_table(detector: Detector):
+    keys = dict(backbone=dict(lr_mult=0.5), outer_pos=dict(lr_mult=0.1, decay_mult=2.0))
+    groups = groups_of(detector, 'Checked', custom_keys=keys)
+    decays, rates = (by_name(detector, groups, setting) for setting in ('weight_decay', 'lr'))
+    assert decays['backbone.outer_pos'] == pytest.approx(2 * DECAY)
+    assert decays['backbone.inner_pos'] == 0.0
+    assert rates['backbone.inner_pos'] == pytest.approx(0.5 * RATE)
+    assert rates['backbone.outer_pos'] == pytest.approx(0.1 * RATE)
 
 
 def test_groups_are_those_of_mmengine(detector: Detector):
@@ -66,7 +108,9 @@ def test_groups_are_those_of_mmengine(detector: Detector):
         bias_lr_mult=2.0,
         custom_keys={'outer_attn': dict(lr_mult=0.5), 'head': dict(decay_mult=0.1)},
     )
-    ours, theirs = (groups_of(detector, kind, **rules) for kind in ('Checked', 'Default'))
+    ours = groups_of(detector, 'Checked', **rules)
+    rules['custom_keys'] |= {table: dict(decay_mult=0.0) for table in TABLES}
+    theirs = groups_of(detector, 'Default', **rules)
     assert len(ours) < 10 < len(theirs)
     for setting in ('lr', 'weight_decay'):
         assert by_name(detector, ours, setting) == by_name(detector, theirs, setting)

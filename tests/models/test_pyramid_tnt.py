@@ -1,5 +1,7 @@
 """The interface of the backbone."""
 
+import itertools
+
 import pytest
 import torch
 from torch.nn import functional as F  # noqa: N812
@@ -102,3 +104,16 @@ def test_a_model_without_memory():
         model = PyramidTNT('base')
     assert all(parameter.is_meta for parameter in model.parameters())
     assert len(model.stages) == 4
+
+
+@pytest.mark.parametrize('stem', ['conv', 'patch'])
+@pytest.mark.parametrize('inner', list(itertools.product((0, 1), repeat=4)))
+def test_any_stage_may_lack_inner_transformers(micro_arch: dict, inner: tuple, stem: str):
+    """Every parameter gets a gradient: there are no words after the last stage that uses them."""
+    model = PyramidTNT(micro_arch | dict(inner_depths=inner), stem=stem)
+    inner_blocks = [hasattr(stage.blocks[0], 'inner_attn') for stage in model.stages]
+    assert inner_blocks == list(map(bool, inner))
+    outputs = model.forward_tokens(golden.image(2, 61, 93))
+    assert [words is not None for words, _, _ in outputs] == [any(inner[i:]) for i in range(4)]
+    sum(outer.square().mean() for _, outer, _ in outputs).backward()
+    assert [name for name, p in model.named_parameters() if p.grad is None] == []

@@ -210,6 +210,11 @@ OPTIONS = [
     dict(word_position='sinusoidal'),
     dict(word_position='none'),
     dict(with_se=True),
+    dict(stem='conv'),
+    dict(inner_blocks=(0,)),
+    dict(inner_blocks=()),
+    dict(position='relative_2d'),
+    dict(position='relative_shaw'),
 ]
 
 

@@ -24,7 +24,7 @@ PYRAMID = MeasuredBackbone(
     norm=dict(type='GN', num_groups=8),
     mean=[127.5] * 3,
     std=[127.5] * 3,
-    no_decay=('outer_pos', 'inner_pos'),
+    no_decay=(),
     weights=None,
     lr=1e-3,
     channels=(128, 256, 512, 512),

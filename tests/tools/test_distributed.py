@@ -1,5 +1,6 @@
 """Two processes on a CPU, started by torchrun or, where that does not matter, by a fork."""
 
+import json
 import os
 import signal
 import subprocess
@@ -49,6 +50,13 @@ def test_gradients_are_the_mean_of_those_of_the_images(workplace: Workplace, tmp
     file = tmp_path / 'difference.txt'
     run_ranks(workplace, 29611, TESTS / 'two_processes.py', file)
     assert float(file.read_text()) < 1e-4
+
+
+def test_all_processes_evaluate_the_network_that_is_saved(workplace: Workplace, tmp_path: Path):
+    run_ranks(workplace, 29613, TESTS / 'two_processes_buffers.py', tmp_path)
+    found = json.loads((tmp_path / 'found.json').read_text())
+    assert found['epochs'] == found['iterations'] == [0.0, 0.0]
+    assert found['apart'][0] > 1e-3
 
 
 def start(workplace: Workplace, config: Path, port: int, *flags: str) -> subprocess.Popen:

@@ -10,10 +10,8 @@ swin_files = 'https://github.com/SwinTransformer/storage/releases/download/v1.0.
 # they are, and from random initialisation GroupNorm normalises each image by itself. A stem has as
 # many groups as an inner token has channels, which divide the widths of all its layers.
 pyramid_tnt = dict(
-    no_decay=['outer_pos', 'inner_pos'],
     pretrained=dict(norm_cfg=dict(type='BN', requires_grad=False), norm_eval=True),
 )
-tnt = dict(no_decay=['outer_pos', 'inner_pos'])
 cpvt = dict(mean=[127.5, 127.5, 127.5], std=[127.5, 127.5, 127.5])
 resnet = dict(
     **imagenet,
@@ -43,8 +41,8 @@ backbones = dict(
         settings=dict(type='PyramidTNT', arch='base', out_norms=True),
         norm=dict(type='GN', num_groups=16),
     ),
-    tnt_s=dict(**tnt, settings=dict(type='mmengine.TNT', arch='small')),
-    tnt_b=dict(**tnt, settings=dict(type='mmengine.TNT', arch='base')),
+    tnt_s=dict(settings=dict(type='mmengine.TNT', arch='small')),
+    tnt_b=dict(settings=dict(type='mmengine.TNT', arch='base')),
     cpvt_ti=dict(**cpvt, settings=dict(type='CPVT', arch='tiny')),
     cpvt_s=dict(**cpvt, settings=dict(type='CPVT', arch='small')),
     cpvt_b=dict(**cpvt, settings=dict(type='CPVT', arch='base')),

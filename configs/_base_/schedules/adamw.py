@@ -5,12 +5,9 @@ optim_wrapper = dict(
     constructor='CheckedOptimWrapperConstructor',
     # fused: one kernel for all parameters, on CPU and GPU.
     optimizer=dict(type='AdamW', lr=1e-4, weight_decay=0.05, fused=True),
-    # No decay where the authors had none: biases, one-dimensional weights, the two tables after
-    # the stem. The relative position tables are decayed, as in their code.
-    paramwise_cfg=dict(
-        flat_decay_mult=0.0,
-        custom_keys={'outer_pos': dict(decay_mult=0.0), 'inner_pos': dict(decay_mult=0.0)},
-    ),
+    # No decay where the authors had none: biases, one-dimensional weights, and the tables and class
+    # token, which the network names in no_weight_decay(). Relative tables are decayed, as theirs.
+    paramwise_cfg=dict(flat_decay_mult=0.0),
 )
 val_cfg = dict(type='ValLoop')
 test_cfg = dict(type='TestLoop')

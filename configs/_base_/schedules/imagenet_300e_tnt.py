@@ -1,6 +1,5 @@
 # As TNT's authors train: a warm-up of 5 epochs.
 _base_ = './imagenet_300e.py'
 
-optim_wrapper = dict(paramwise_cfg=dict(custom_keys=dict(cls_token=dict(decay_mult=0.0))))
 _base_.param_scheduler[0].end = _base_.param_scheduler[1].begin = 5
 _base_.param_scheduler[1].T_max = 295

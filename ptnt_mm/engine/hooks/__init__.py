@@ -1,5 +1,6 @@
 """The hooks that a config can name. Importing this package registers them."""
 
+from ptnt_mm.engine.hooks.average_buffers import AverageBuffersHook
 from ptnt_mm.engine.hooks.checkpoint_guard import CheckpointGuardHook
 from ptnt_mm.engine.hooks.checkpointing import WholeCheckpointHook
 from ptnt_mm.engine.hooks.compiling import CompileHook
@@ -11,6 +12,7 @@ from ptnt_mm.engine.hooks.stop_at_nan import StopAtNaNHook
 from ptnt_mm.engine.repeat import RepeatableHook
 
 __all__ = [
+    'AverageBuffersHook',
     'CheckpointGuardHook',
     'CompileHook',
     'DrawPredictionsHook',

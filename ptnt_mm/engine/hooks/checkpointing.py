@@ -10,6 +10,7 @@ from mmengine.fileio import LocalBackend, register_backend
 from mmengine.hooks import CheckpointHook, Hook
 from mmengine.runner import Runner
 
+from ptnt_mm.engine.hooks.average_buffers import AverageBuffersHook
 from ptnt_mm.engine.run_checkpoints import checkpoints_in
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.atomic_files import remove_partials, write_atomically
@@ -57,6 +58,9 @@ class WholeCheckpointHook(CheckpointHook):
         self.file_backend = _DeferredRemoval(self.file_backend)
 
     def _save_checkpoint_with_step(self, runner: Any, step: int, meta: dict) -> None:
+        for hook in runner.hooks:
+            if isinstance(hook, AverageBuffersHook):
+                hook.average(runner)
         super()._save_checkpoint_with_step(runner, step, meta)
         self._remove_outdated()
 

@@ -3,7 +3,3 @@
 _base_ = '../../../configs/demo/demo_retinanet_ptnt_ti.py'
 
 model = dict(backbone=dict(position='peg'))
-# As the schedule has it, without the table of sentences.
-optim_wrapper = dict(
-    paramwise_cfg=dict(custom_keys=dict(_delete_=True, inner_pos=dict(decay_mult=0.0)))
-)
