@@ -31,6 +31,7 @@ from ptnt_mm.check.network import (
     check_built_heads,
     check_classes_of_heads,
     check_normalisation,
+    check_padding,
     check_strides,
 )
 from ptnt_mm.check.objects import check_boxes, check_filtering, check_object_masks
@@ -279,6 +280,7 @@ class Inspection:
         self.model = build_model(config_for_trial(self.view))
         yield from check_parameter_names(self.view, self.model)
         yield from check_strides(self.view, self.model)
+        yield from check_padding(self.view, self.model)
 
     def _read_annotations(self) -> Iterator[Finding]:
         with waiting('Reading annotations'):

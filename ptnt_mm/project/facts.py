@@ -216,6 +216,11 @@ class Facts:
     whole: 'Facts | None' = None
 
     @property
+    def divisor(self) -> int:
+        """Images are padded to multiples of this many pixels, so that no map is squeezed."""
+        return max(self.backbone.strides[-1], self.detector.coarsest)
+
+    @property
     def trained_on(self) -> str:
         """The word for the images to train on."""
         return 'image' if self.whole is None else 'tile'
