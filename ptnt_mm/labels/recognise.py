@@ -27,6 +27,7 @@ from ptnt_mm.labels.formats.format import DAMAGED, EMPTY, UNREADABLE, Format
 from ptnt_mm.labels.formats.mask_pairs import has_folder_of_masks
 from ptnt_mm.labels.model import TASKS, Labels, Problem, counted_classes
 from ptnt_mm.labels.tree import Tree
+from ptnt_mm.utils.decoding import unread_pictures
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.many_files import on_threads
 from ptnt_mm.utils.text import first_few, printable, unknown_name
@@ -110,11 +111,12 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
         has = '; '.join(f'{form.title} ({why}) for {", ".join(form.tasks)}' for form, why in found)
         raise UserError(f'{without_labels(task, f"{tree.root} has only {has}")}{_cut(tree)}')
     if chosen is None:
+        unread = ''.join(f'\n{line}' for line in unread_pictures(tree.files))
         looked = '\n'.join(f'    {form.name:<14} {form.looks_for}' for form in fit)
         raise UserError(
             f'{tree.root} contains no labels in a supported format. It has {tree.overview()}. '
-            f'Looked for:\n{looked}{_instead(found)}{_foreign(tree)}{_cut(tree)}\n'
-            'docs/data.md shows each layout'
+            f'Looked for:\n{looked}{_instead(found)}{_foreign(tree)}{_cut(tree)}'
+            f'{unread}\ndocs/data.md shows each layout'
         )
     # Folders of masks are no classes, and folders of images next to label files hardly ever are.
     others = [
@@ -147,6 +149,7 @@ def read_labels(tree: Tree, recognised: Recognised) -> Labels:
     for path in tree.images:
         if path not in spoken_of:
             labels.report(path, 'images that no label refers to')
+    labels.notes += unread_pictures(tree.files)
     if tree.results:
         files = first_few(str(tree.relative(file)) for file in tree.results)
         labels.notes.append(f'results of ptnt infer, which are not read: {files}')
