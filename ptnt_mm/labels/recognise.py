@@ -124,6 +124,9 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
         for form, why in found
         if form not in (chosen[0], class_folders.FORMAT)
     ]
+    is_named = chosen[0] is not class_masks.FORMAT or class_masks.read_table(tree).names
+    if not is_named and (why := object_masks.may_be_numbered(tree)):
+        others.append(f'{object_masks.NUMBERS.title} ({why}: `format=numbered-masks`)')
     if chosen[0] is class_folders.FORMAT:
         # Pictures of any data set are in folders; labels in files are the clearer sign.
         seen = [item for item in foreign_labels(tree) if item.format.has_objects]

@@ -236,7 +236,7 @@ def test_colours_are_classes_by_their_table(tmp_path: Path):
 def test_colours_without_a_table_are_explained(tmp_path: Path):
     made.colour_masks(tmp_path)
     (tmp_path / 'class_dict.csv').unlink()
-    with pytest.raises(UserError, match=r'64,0,128.*class_dict\.csv'):
+    with pytest.raises(UserError, match=r'(?s)class_dict\.csv.*64,0,128'):
         read(tmp_path)
 
 
