@@ -34,6 +34,7 @@ from ptnt_mm.utils.text import first_few, printable, unknown_name
 
 FORMATS = (
     coco.FORMAT,
+    voc.POLYGONS,
     voc.FORMAT,
     yolo.FORMAT,
     cvat.FORMAT,
@@ -52,6 +53,7 @@ _IF_ASKED = {object_masks.NUMBERS.name: object_masks.find_any_numbers}
 """Searches with fewer signs, for a format or a task that is asked for."""
 
 _BY_PICTURES = (class_masks.FORMAT, object_masks.NUMBERS)
+_OF_PICTURES = (*_BY_PICTURES, object_masks.FILES, class_folders.FORMAT)
 
 CUT_OFF = 'it is truncated, or is not JSON or XML'
 
@@ -122,15 +124,15 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
     others = [
         f'{form.title} ({why})'
         for form, why in found
-        if form not in (chosen[0], class_folders.FORMAT)
+        if form is not class_folders.FORMAT and form.read is not chosen[0].read
     ]
     is_named = chosen[0] is not class_masks.FORMAT or class_masks.read_table(tree).names
     if not is_named and (why := object_masks.may_be_numbered(tree)):
         others.append(f'{object_masks.NUMBERS.title} ({why}: `format=numbered-masks`)')
-    if chosen[0] is class_folders.FORMAT:
+    if chosen[0] in _OF_PICTURES:
         # Pictures of any data set are in folders; labels in files are the clearer sign.
         seen = [item for item in foreign_labels(tree) if item.format.has_objects]
-        if name is None and task is None:
+        if chosen[0] is class_folders.FORMAT and name is None and task is None:
             _refuse_folders(tree, chosen[1], seen)
         others += [item.line(tree) for item in seen]
     return Recognised(*chosen, tuple(others))

@@ -37,9 +37,9 @@ _CONVERTED_BY = {
     '.avif .heic .heif .hif': 'save them as JPEG, with pillow-heif for instance',
     '.eps .exr .hdr .ico .j2k .jp2 .jpx .jxl .pcx .psd .svg .tga': 'save them as PNG',
     '.arw .cr2 .cr3 .dng .nef .orf .raf .rw2': 'develop them, with rawpy for instance',
-    '.dcm .dicom': 'DICOM: save the slices as PNG, with pydicom for instance',
-    '.mha .mhd .nii .nii.gz .nrrd': 'volumes: save slices as PNG, with SimpleITK for instance',
-    '.czi .lif .mrxs .nd2 .ndpi .scn .svs': 'slides: save tiles as PNG, with bioio for instance',
+    '.dcm .dicom': 'save the slices of DICOM as PNG, with pydicom for instance',
+    '.mha .mhd .nii .nii.gz .nrrd': 'save slices of volumes as PNG, with SimpleITK for instance',
+    '.czi .lif .mrxs .nd2 .ndpi .scn .svs': 'save tiles of slides as PNG, with bioio for instance',
 }
 _UNREAD = {suffix: how for suffixes, how in _CONVERTED_BY.items() for suffix in suffixes.split()}
 """How to convert pictures that are not read, by suffix."""
