@@ -31,6 +31,7 @@ from ptnt_mm.project.facts import (
     examine_pixels,
     free_memory,
     gather_facts,
+    leave_out_narrow,
     measure_memory,
 )
 from ptnt_mm.project.recipe import TILED, Recipe, choose_recipe
@@ -120,6 +121,7 @@ def create_project(
         labels.classes = earlier.ordered(labels.classes)
     value_range = examine_pixels(labels)
     task = choose_task(recognised, labels, task)
+    leave_out_narrow(labels, task, size)
     if tile is not None and task not in TILED:
         raise UserError(
             f'`tile={tile}` is for the tasks {" and ".join(TILED)}, and this is {task}: leave it '

@@ -11,10 +11,11 @@ from labelformat.formats.pascalvoc import PascalVOCObjectDetectionInput
 from labelformat.formats.yolov8 import YOLOv8ObjectDetectionInput
 
 from ptnt_mm.inference.source import Results
-from ptnt_mm.labels.model import Labels, Outcome
+from ptnt_mm.labels.model import LabelledImage, Labels, Outcome
 from ptnt_mm.labels.recognise import read_labels, recognise
 from ptnt_mm.labels.tree import Tree
 from ptnt_mm.project.create import choose_task
+from ptnt_mm.project.facts import leave_out_narrow
 from ptnt_mm.utils.errors import UserError
 
 from . import made
@@ -268,6 +269,28 @@ def test_polygons_of_voc_are_masks(tmp_path: Path, with_box: bool):
     objects = [item for image in labels.images for item in image.objects]
     assert objects and all(item.segmentation == [[5, 6, 30, 6, 9, 30]] for item in objects)
     assert choose_task(recognised, labels, None) == 'instance'
+
+
+@pytest.mark.parametrize(
+    ('size', 'task', 'asked', 'is_left_out'),
+    [
+        ((2000, 3), 'detection', None, True),
+        ((3, 2000), 'instance', None, True),
+        ((2000, 3), 'semantic', 1333, False),
+        ((100, 1), 'detection', 64, True),
+        ((2000, 30), 'detection', 64, False),
+        ((2000, 3), 'classification', None, True),
+        ((2000, 30), 'classification', None, False),
+    ],
+)
+def test_images_too_narrow_to_be_resized_are_left_out(
+    size: tuple[int, int], task: str, asked: int | None, is_left_out: bool
+):
+    images = [LabelledImage(Path('a.png'), (40, 30)), LabelledImage(Path('thin.png'), size)]
+    labels = Labels(images=images)
+    leave_out_narrow(labels, task, asked)
+    assert (len(labels.images) == 1) == is_left_out
+    assert [problem.file for problem in labels.problems] == [Path('thin.png')] * is_left_out
 
 
 def test_images_of_lvis_are_named_by_their_addresses(tmp_path: Path):
