@@ -8,8 +8,8 @@ _base_ = [
 data_preprocessor = dict(
     **_base_.pop('scaling'),
     size=(512, 512),
-    # Pad test images that are smaller than the backbone accepts.
-    test_cfg=dict(size=(16, 16)),
+    # Test images are padded to multiples of the neck's last stride, so that no map is squeezed.
+    test_cfg=dict(size_divisor=32),
 )
 model = dict(
     data_preprocessor=data_preprocessor,

@@ -3,13 +3,14 @@
 import hashlib
 import io
 import os
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from ptnt_mm.check.data_sets import ImageFile, LoadedDataset
+from ptnt_mm.config.settings import type_name
 from ptnt_mm.data.image_files import ON_THEIR_SIDE, decoded
 from ptnt_mm.data.pixel_values import COMMON, few_levels, measure_values, oddity
 from ptnt_mm.utils.decoding import alone_if_large, large_images_expected, why_unreadable
@@ -52,6 +53,11 @@ _DROPPED = FindingKind(
     'images that are not loaded completely',
     Severity.WARNING,
     'save what the model needs as 8-bit images of three channels',
+)
+_TOO_NARROW = FindingKind(
+    'images too narrow to be resized',
+    Severity.ERROR,
+    'resizing would leave no pixel of their shorter side: cut them, or {remove}',
 )
 _IF_COMMON = (_OF_FEW_LEVELS, _OUT_OF_RANGE)
 
@@ -118,10 +124,11 @@ def check_images_open(data: Sequence[LoadedDataset]) -> Iterator[Finding]:
         there = [
             image for image in dataset.images if image.path is not None and image.path.is_file()
         ]
-        load = partial(open_image, loader=dataset.image_loader)
+        steps = dataset.data_set.pipeline
+        load = partial(open_image, loader=dataset.image_loader, pipeline=steps)
         with large_images_expected():
             opened = list(on_threads(load, there, f'Opening {dataset.name} images'))
-        for kind in (_BROKEN, _OF_OTHER_SIZE, _TURNED, _DROPPED, *_IF_COMMON):
+        for kind in (_BROKEN, _TOO_NARROW, _OF_OTHER_SIZE, _TURNED, _DROPPED, *_IF_COMMON):
             wrong = [evidence for _, found, evidence in opened if found is kind]
             if kind in _IF_COMMON and len(wrong) < COMMON * len(there):
                 continue
@@ -164,8 +171,15 @@ def _listed_twice(
         yield from report_kinds(dataset.name, wrong, len(names))
 
 
-def open_image(image: ImageFile, loader: object) -> tuple[bytes, FindingKind | None, str]:
+def open_image(
+    image: ImageFile, loader: object, pipeline: Sequence[Mapping] = ()
+) -> tuple[bytes, FindingKind | None, str]:
     """Load an image with the host's ``LoadImageFromFile``; with Pillow alone without one.
+
+    Args:
+        image: The image.
+        loader: The host's transform, or None.
+        pipeline: The settings of the pipeline, whose sizes it has to fit.
 
     Returns:
         The digest of its bytes; the finding about it, if any; and the evidence.
@@ -191,6 +205,8 @@ def open_image(image: ImageFile, loader: object) -> tuple[bytes, FindingKind | N
             turned &= getattr(loader, 'color_type', 'color') in ('color', 'grayscale')
     if why:
         return digest, _BROKEN, f'{path} ({why})'
+    if any(_leaves_nothing(step, size) for step in pipeline):
+        return digest, _TOO_NARROW, f'{path} ({size_text(size)})'
     sides_are_swapped = turned and size != stored
     if image.size not in (None, size):
         how = ', rotated by its EXIF data' if sides_are_swapped else ''
@@ -203,6 +219,16 @@ def open_image(image: ImageFile, loader: object) -> tuple[bytes, FindingKind | N
         kind, evidence = _pixel_finding(content, loader, pixels)
         return digest, kind, f'{path} ({evidence})'
     return digest, None, ''
+
+
+def _leaves_nothing(step: Mapping, size: tuple[int, int]) -> bool:
+    """Whether a step resizes an image, (width, height), to less than a pixel, as mmcv rounds."""
+    scale = step.get('scale')
+    is_pair = isinstance(scale, (tuple, list)) and len(scale) == 2
+    if not is_pair or not step.get('keep_ratio') or 'Resize' not in type_name(step):
+        return False
+    factor = min(max(scale) / max(size), min(scale) / min(size))
+    return int(min(size) * factor * min(step.get('ratio_range') or (1,)) + 0.5) < 1
 
 
 def _pixel_finding(

@@ -31,6 +31,7 @@ from ptnt_mm.check.network import (
     check_built_heads,
     check_classes_of_heads,
     check_normalisation,
+    check_padding,
     check_strides,
 )
 from ptnt_mm.check.objects import check_boxes, check_filtering, check_object_masks
@@ -41,7 +42,7 @@ from ptnt_mm.check.schedule import (
     check_learning_rate,
     check_lengths,
 )
-from ptnt_mm.check.trial.evaluation import Evaluation, why_not_evaluated, with_tta_pipeline
+from ptnt_mm.check.trial.evaluation import Evaluation, why_not_evaluated
 from ptnt_mm.check.trial.failed_steps import describe_bug
 from ptnt_mm.check.trial.setup import config_for_trial, why_not_tried
 from ptnt_mm.check.trial.steps import TriedSteps, are_evaluated_alike
@@ -56,6 +57,7 @@ from ptnt_mm.config.hosts import import_host
 from ptnt_mm.config.read import require_keys
 from ptnt_mm.config.safeguards import safeguard_names
 from ptnt_mm.config.start import use_pretrained
+from ptnt_mm.config.tta import check_tta_scales
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.models.backbone import Backbone
 from ptnt_mm.options import documented
@@ -279,6 +281,7 @@ class Inspection:
         self.model = build_model(config_for_trial(self.view))
         yield from check_parameter_names(self.view, self.model)
         yield from check_strides(self.view, self.model)
+        yield from check_padding(self.view, self.model)
 
     def _read_annotations(self) -> Iterator[Finding]:
         with waiting('Reading annotations'):
@@ -320,7 +323,7 @@ def _test_only_as_warning(finding: Finding) -> Finding:
     return finding
 
 
-def check_before_testing(view: ConfigView, tta: bool = False) -> list[str]:
+def check_before_testing(view: ConfigView, augmented: ConfigView | None = None) -> list[str]:
     """Evaluate one image of the test split, with random weights; return the warnings.
 
     Before, class names and annotation files are compared.
@@ -329,15 +332,16 @@ def check_before_testing(view: ConfigView, tta: bool = False) -> list[str]:
 
     Args:
         view: The config, without test-time augmentation.
-        tta: Whether to evaluate with its ``tta_model`` and ``tta_pipeline``.
+        augmented: The same with it, see ``with_tta``; None without.
 
     Raises:
         UserError: if the evaluation fails, or would compare with the wrong objects; the message has
             the wrong setting.
     """
-    overruled, errors, name = [], [], ''
+    overruled = [] if augmented is None else list(map(str, check_tta_scales(view)))
+    errors, name = [], ''
     try:
-        for name, findings in _checks_of_a_test(view, tta):
+        for name, findings in _checks_of_a_test(view, augmented):
             errors = of_kind(findings, Severity.ERROR)
             if errors and name not in view.left_out:
                 break
@@ -349,7 +353,9 @@ def check_before_testing(view: ConfigView, tta: bool = False) -> list[str]:
     return overruled
 
 
-def _checks_of_a_test(view: ConfigView, tta: bool) -> Iterator[tuple[str, Iterable[Finding]]]:
+def _checks_of_a_test(
+    view: ConfigView, augmented: ConfigView | None
+) -> Iterator[tuple[str, Iterable[Finding]]]:
     """Yield findings with the name of their check."""
     import_host(view.scope)
     if view.host is None or why_not_evaluated(view, 'test'):
@@ -364,8 +370,8 @@ def _checks_of_a_test(view: ConfigView, tta: bool) -> Iterator[tuple[str, Iterab
     yield 'heads', check_classes_of_heads(view, names_for_heads(data))
     model = build_model(config_for_trial(view))
     if not why_not_tried(view, 'test', data, model):
-        view = with_tta_pipeline(view) if tta else view
-        yield 'evaluated_image', Evaluation(view, 'test', model, data, with_tta=tta).check()
+        tried, with_tta = augmented or view, augmented is not None
+        yield 'evaluated_image', Evaluation(tried, 'test', model, data, with_tta=with_tta).check()
 
 
 _LOADING = {

@@ -109,6 +109,35 @@ def check_strides(view: ConfigView, model: nn.Module) -> Iterator[Finding]:
             yield error(where, what, _ADVICE)
 
 
+def check_padding(view: ConfigView, model: nn.Module) -> Iterator[Finding]:
+    """Compare what a segmenter pads test images to with the last stride of its backbone.
+
+    A map that covers a part of a cell gets a whole one, and heads resize it to the other maps: its
+    classes are shifted, the more the further from the upper left corner.
+    """
+    if view.scope != 'mmseg':
+        return
+    try:
+        with undisturbed(view.scope), torch.no_grad():
+            maps = model.eval().backbone(torch.zeros(1, 3, _SIDE, _SIDE))
+        last = _SIDE // min(min(level.shape[-2:]) for level in maps)
+    except Exception:  # a network may need more than an image, and return anything
+        return
+    where, test = 'model.data_preprocessor.test_cfg', view.preprocessor.get('test_cfg') or {}
+    # mmseg uses the divisor only without a size.
+    padded = 1 if test.get('size') else test.get('size_divisor') or 1
+    if padded % last:
+        multiples = f'to multiples of {padded} pixels' if padded > 1 else 'to no multiple'
+        what = f"test images are padded {multiples}, and the backbone's last map has stride {last}"
+        advice = f'maps of other sizes are squeezed: write test_cfg=dict(size_divisor={last})'
+        yield warning(where, what, advice + (', size=None' if test.get('size') else ''))
+    windows = view.model.get('test_cfg') or {}
+    if windows.get('mode') == 'slide' and any(side % last for side in windows.crop_size):
+        what = f"is {tuple(windows.crop_size)}, and the backbone's last map has stride {last}"
+        advice = f'maps of other sizes are squeezed: write multiples of {last}'
+        yield warning('model.test_cfg.crop_size', what, advice)
+
+
 def strides_of_parts(model: nn.Module) -> Iterator[tuple[str, list[float]]]:
     """The strides of the extractors of regions and the generators of anchors and points."""
     for name, module in model.named_modules():

@@ -17,21 +17,25 @@ class Host:
 
     Attributes:
         task: Task of its models.
+        tta_model: The model that merges the predictions for several views of an image.
         dump: The registered evaluator that writes predictions into a file.
         own_drawing: Whether our hook draws predictions in place of the library's.
         to_rgb: The setting of its image preprocessors that converts BGR to RGB.
     """
 
     task: str
+    tta_model: str
     dump: str
     own_drawing: bool = False
     to_rgb: str = 'bgr_to_rgb'
 
 
 HOSTS = {
-    'mmdet': Host('detection', 'DumpDetResults'),
-    'mmseg': Host('segmentation', 'DumpMaps', own_drawing=True),
-    'mmpretrain': Host('classification', 'DumpResults', own_drawing=True, to_rgb='to_rgb'),
+    'mmdet': Host('detection', 'ptnt_mm.models.mmdet_models.InstanceTTAModel', 'DumpDetResults'),
+    'mmseg': Host('segmentation', 'SegTTAModel', 'DumpMaps', own_drawing=True),
+    'mmpretrain': Host(
+        'classification', 'AverageClsScoreTTA', 'DumpResults', own_drawing=True, to_rgb='to_rgb'
+    ),
 }
 """Hosts by the default scope of their configs, which is also their import name."""
 

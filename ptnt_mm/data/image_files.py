@@ -16,6 +16,7 @@ from ptnt_mm.utils.decoding import (
     Range,
     alone_if_large,
     read_rgb,
+    unread_pictures,
     why_garbled,
     why_unreadable,
 )
@@ -53,9 +54,10 @@ def find_images(folder: Path, without: Path | None = None) -> Images:
             continue
         (files if path.suffix.lower() in FORMATS else skipped).append(name)
     if not files:
+        converted = ''.join(f'\n{line}' for line in unread_pictures(skipped))
         raise UserError(
             f'{folder} contains no images and {counted(len(skipped), "other file")}: expected '
-            f'files that end in {", ".join(FORMATS)}'
+            f'files that end in {", ".join(FORMATS)}{converted}'
         )
     return Images(folder, tuple(files), tuple(skipped))
 

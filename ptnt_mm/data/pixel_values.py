@@ -126,10 +126,11 @@ def oddity(content: bytes) -> tuple[str, str] | None:
     Alpha is dropped in every format but TIFF, where colours are multiplied by it.
     """
     with Image.open(io.BytesIO(content), formats=DECODERS) as image:
-        if image.format == 'TIFF':
+        if image.format in ('GIF', 'TIFF'):
             pages = _pages(image)
             if pages > 1:
                 return _PAGES, f'{pages} pages'
+        if image.format == 'TIFF':
             samples, extra = image.tag_v2.get(_SAMPLES, 1), image.tag_v2.get(_EXTRA, ())
             if samples > 3 and extra and not set(extra) & {1, 2}:
                 return _MORE_CHANNELS, f'{samples} channels'
@@ -171,10 +172,11 @@ def choose_range(images: Sequence[PixelValues]) -> Range | None:
 
 
 def _pages(image: Image.Image) -> int:
-    """The number of a TIFF's pages that have the size of the first, without previews and masks."""
+    """The number of pages that have the size of the first, without previews and masks."""
     number, size, pages = getattr(image, 'n_frames', 1), image.size, 1
     for page in range(1, number):
         image.seek(page)
-        pages += image.size == size and not image.tag_v2.get(_PAGE_KIND, 0) & ~2
+        kind = image.tag_v2.get(_PAGE_KIND, 0) if image.format == 'TIFF' else 0
+        pages += image.size == size and not kind & ~2
     image.seek(0)
     return pages

@@ -7,8 +7,8 @@ from mmengine.config import Config, ConfigDict
 from mmengine.runner import Runner
 
 from ptnt_mm.check.inspection import check_before_testing
-from ptnt_mm.check.trial.evaluation import with_tta_pipeline
 from ptnt_mm.config.read import require_keys
+from ptnt_mm.config.tta import with_tta
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.evaluation_outputs import add_drawing, add_dump
 from ptnt_mm.engine.failures import failed_test_explained
@@ -17,7 +17,6 @@ from ptnt_mm.engine.run_display import display_of
 from ptnt_mm.engine.runner import build_runner
 from ptnt_mm.engine.work_dir import create_work_dir
 from ptnt_mm.options import documented
-from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights.reader.read import require_checkpoint
 
 
@@ -66,15 +65,14 @@ def build_test(
     view = ConfigView(config)
     view.require_files(('test',))
     require_checkpoint(checkpoint)
-    if tta:
-        _require_tta(config)
-    warnings = check_before_testing(view, tta) if is_first_process(config) else []
+    augmented = ConfigView(with_tta(config)) if tta else None
+    warnings = check_before_testing(view, augmented) if is_first_process(config) else []
     if show_dir is not None:
         add_drawing(config, Path(show_dir).absolute())
     if out is not None:
         add_dump(config, Path(out))
     if tta:
-        config = with_tta_pipeline(view).config
+        config = with_tta(config)
         config.model = ConfigDict(**config.tta_model, module=config.model)
     runner = build_runner(config)
     for line in warnings:
@@ -93,9 +91,3 @@ def _use_checkpoint(config: Config, checkpoint: str) -> None:
     config.resume = False
     if config.model.get('backbone'):
         config.model.backbone.init_cfg = None
-
-
-def _require_tta(config: Config) -> None:
-    for key in ('tta_model', 'tta_pipeline'):
-        if key not in config:
-            raise UserError(f'`tta=True` needs {key} in the config: see configs/_base_/tta/')

@@ -23,7 +23,7 @@ from ptnt_mm.inference.tracking import FRAME_RATE, Tracker, in_frame_order, requ
 from ptnt_mm.inference.video import Window
 from ptnt_mm.options import documented
 from ptnt_mm.utils.console import fitted
-from ptnt_mm.utils.decoding import type_and_shape
+from ptnt_mm.utils.decoding import type_and_shape, unread_pictures
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.progress import waiting
 from ptnt_mm.utils.text import counted, first_few
@@ -116,6 +116,8 @@ def infer(
         print(_NO_NAMES, file=sys.stderr)
     if isinstance(images, Images) and images.skipped:
         print(f'Skipped, not images: {first_few(map(str, images.skipped))}', file=sys.stderr)
+        for line in unread_pictures(images.skipped):
+            print(line, file=sys.stderr)
     results.prepare()
     finished = False
     try:

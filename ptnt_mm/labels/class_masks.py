@@ -25,8 +25,6 @@ NAMES = 'mask_classes.txt'  # a class name on each line, in the order of the ind
 
 NO_CLASS = 'masks with values of no class'
 
-MASK_DECODERS = [*DECODERS, 'GIF']
-
 _MANY = 300  # values; files with more are photographs, or have object numbers
 _MAIN = 64  # values that cover nearly all of a mask with soft edges
 _COLOUR = 1 << 24  # added to colours, beyond all greys
@@ -257,7 +255,7 @@ def read_pixels(file: Path) -> tuple[np.ndarray, bool]:
     Raises:
         Exception: of any kind, if it cannot be decoded.
     """
-    with Image.open(file, formats=MASK_DECODERS) as stored:
+    with Image.open(file, formats=DECODERS) as stored:
         is_jpeg = stored.format == 'JPEG'
         if stored.mode in ('RGBA', 'LA', 'PA', 'CMYK', 'RGBX', 'YCbCr'):
             stored = stored.convert('L' if stored.mode == 'LA' else 'RGB')

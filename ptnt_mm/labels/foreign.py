@@ -12,7 +12,7 @@ from ptnt_mm.utils.encodings import is_utf16
 from ptnt_mm.utils.text import first_few
 
 _HEAD = 2**16  # bytes of a file that are searched
-_TRIED = 30  # files of a suffix that are opened: a folder has thousands of text files
+_TRIED = 10_000  # files of a suffix that are opened
 _IMAGE = rf'[^\s"\'<>,;:/\\|=]+(?:{"|".join(map(re.escape, FORMATS))})'
 _NUMBER = r'"?\s*-?\d+(?:\.\d+)?\s*"?'
 _BY_HAND = (
@@ -73,6 +73,21 @@ KNOWN = (
         'which is read',
     ),
     Foreign(
+        'CSV with masks as run lengths',
+        _TABLES,
+        (r'(?i)\A[^\n]*(encoded_?pixels|\brle)',),
+        'draw them as masks, such as masks/NAME/1.png for the first object of NAME: each pair of '
+        'numbers is a first pixel, counted from 1 down the columns, and a length',
+    ),
+    Foreign(
+        'CSV with a column for each class',
+        _TABLES,
+        (rf'(?i)\A[^\n]*\n[^\n,;\t]*{_IMAGE}"?(?:\s*[,;\t]\s*"?[01]"?){{2,}}\s*(?:\n|\Z)',),
+        'these are classes of images: move them into a folder for each class; images of several '
+        "classes need a config with mmpretrain's MultiLabelDataset",
+        has_objects=False,
+    ),
+    Foreign(
         'Open Images CSV boxes',
         _TABLES,
         (r'\A[^\n]*\bImageID\b', r'\A[^\n]*\bXMin\b'),
@@ -98,6 +113,26 @@ KNOWN = (
         (rf'(?im)^[^\n]*{_IMAGE}"?[,;\t]\s*\S',),
         'move the images into a folder for each class',
         has_objects=False,
+    ),
+    Foreign(
+        'COCO panoptic JSON',
+        ('.json',),
+        (r'"segments_info"',),
+        'panopticapi/converters/panoptic2detection_coco_format.py, which writes COCO (pip install '
+        'git+https://github.com/cocodataset/panopticapi)',
+    ),
+    Foreign(
+        'COCO JSON with other keys',
+        ('.json',),
+        (r'"image_?[iI]d"|"file_?[nN]ame"', r'"bbox"|"segmentation"'),
+        'name its lists "images", "annotations" and "categories", and the keys in them id, '
+        'file_name, image_id, category_id and bbox',
+    ),
+    Foreign(
+        'QuPath GeoJSON',
+        ('.json', '.geojson'),
+        (r'"Feature(?:Collection)?"', r'"(?:objectType|classification|isLocked)"'),
+        "export labelled images with QuPath's TileExporter, which are read as masks",
     ),
     Foreign(
         'Create ML JSON',
@@ -128,7 +163,7 @@ KNOWN = (
     Foreign(
         'Label Studio JSON',
         ('.json',),
-        (r'"result"', r'"from_name"|"rectanglelabels"|"polygonlabels"|"brushlabels"'),
+        (r'"result"|"annotator"', r'"(from_name|(rectangle|polygon|brush)labels|lead_time)"'),
         'export COCO or YOLO from Label Studio, or label-studio-converter export -i FILE.json -c '
         'CONFIG.xml -o OUT -f COCO (pip install label-studio-sdk)',
     ),
@@ -159,6 +194,25 @@ KNOWN = (
         _DATUM.format('dota'),
     ),
     Foreign(
+        'KITTI tracking text',
+        ('.txt',),
+        (r'\A\d+ -?\d+ [A-Za-z]\w* (?:-?[\d.]+ ){13}',),
+        f'write a file for each image without the first two numbers, as KITTI has for objects, or '
+        f'{_BY_HAND}',
+    ),
+    Foreign(
+        'MOTS text (masks of a video)',
+        ('.txt',),
+        (r'\A\d+ \d+ \d+ \d+ \d+ [^\s\d]?\S{3,}\s*(?:\n|\Z)',),
+        'use the PNGs of MOTS, in which each number is one object: they are read',
+    ),
+    Foreign(
+        'UA-DETRAC XML',
+        ('.xml',),
+        (r'<sequence\b', r'<target'),
+        _BY_HAND,
+    ),
+    Foreign(
         'WIDER FACE text',
         ('.txt',),
         (rf'(?im)^\S*{_IMAGE}\s*\n\d+\s*\n(?:-?\d+ ){{3,}}',),
@@ -174,6 +228,19 @@ KNOWN = (
         'lists of images with boxes',
         ('.txt',),
         (rf'(?im)^[^\n]*{_IMAGE}"?[,; \t](?:[^\n]*[,; \t])?(?:{_NUMBER}[,; \t]){{3}}{_NUMBER}',),
+        _BY_HAND,
+        True,
+    ),
+    Foreign(
+        'text with a box on each line, as of a video (OTB, LaSOT)',
+        ('.txt',),
+        (r'\A\s*(?:-?\d+(?:\.\d+)?(?:\s*,\s*|[ \t]+)){3}-?\d+(?:\.\d+)?\s*(?:\n|\Z)',),
+        _BY_HAND,
+    ),
+    Foreign(
+        'text with numbers',
+        ('.txt',),
+        (r'\A[^\n]*(?:-?\d+(?:\.\d+)?[ ,;\t]+){3}-?\d+(?:\.\d+)?\s*(?:\n|\Z)',),
         _BY_HAND,
         True,
     ),

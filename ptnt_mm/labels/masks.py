@@ -379,6 +379,12 @@ def rotated(
     return list(chain(*points))
 
 
+def turned_box(x: float, y: float, width: float, height: float, angle: float) -> list[float]:
+    """The corners of a box with its centre at (x, y), rotated clockwise around it, in radians."""
+    w, h = width / 2, height / 2
+    return rotated(((-w, -h), (w, -h), (w, h), (-w, h)), x, y, angle)
+
+
 def with_rectangle(item: LabelledObject) -> LabelledObject:
     """The object, with the rectangle of its box as its mask if it has none."""
     if item.segmentation is not None:

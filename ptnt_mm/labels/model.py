@@ -188,9 +188,10 @@ class Labels:
         return name
 
     def has_masks(self) -> bool:
-        """Whether most objects have a segmentation."""
+        """Whether most objects have a mask, and not all of these are only boxes."""
         objects = [item for image in self.images for item in image.objects]
-        return sum(item.segmentation is not None for item in objects) > len(objects) / 2
+        masks = [item.segmentation for item in objects if item.segmentation is not None]
+        return 2 * len(masks) > len(objects) and not all(map(has_four_corners, masks))
 
 
 def ignored_regions(labels: Labels) -> str:
@@ -209,6 +210,14 @@ def counted_classes(names: Iterable[str]) -> str:
     """How often each class occurs: '64 door, 6 window'."""
     counts = Counter(names).most_common()
     return first_few(f'{count:,} {name}' for name, count in counts)
+
+
+def has_four_corners(mask: Segmentation) -> bool:
+    """Whether a mask is a rectangle, upright or turned, or another polygon of four corners."""
+    if not isinstance(mask, list) or len(mask) != 1:
+        return False
+    corners = list(zip(mask[0][::2], mask[0][1::2], strict=False))
+    return len(set(corners)) == 4 and len(corners) == 4 + (corners[0] == corners[-1])
 
 
 def box_around(points: Sequence[float]) -> Box:

@@ -27,12 +27,14 @@ from ptnt_mm.labels.formats.format import DAMAGED, EMPTY, UNREADABLE, Format
 from ptnt_mm.labels.formats.mask_pairs import has_folder_of_masks
 from ptnt_mm.labels.model import TASKS, Labels, Problem, counted_classes
 from ptnt_mm.labels.tree import Tree
+from ptnt_mm.utils.decoding import unread_pictures
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.many_files import on_threads
 from ptnt_mm.utils.text import first_few, printable, unknown_name
 
 FORMATS = (
     coco.FORMAT,
+    voc.POLYGONS,
     voc.FORMAT,
     yolo.FORMAT,
     cvat.FORMAT,
@@ -51,6 +53,7 @@ _IF_ASKED = {object_masks.NUMBERS.name: object_masks.find_any_numbers}
 """Searches with fewer signs, for a format or a task that is asked for."""
 
 _BY_PICTURES = (class_masks.FORMAT, object_masks.NUMBERS)
+_OF_PICTURES = (*_BY_PICTURES, object_masks.FILES, class_folders.FORMAT)
 
 CUT_OFF = 'it is truncated, or is not JSON or XML'
 
@@ -110,22 +113,26 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
         has = '; '.join(f'{form.title} ({why}) for {", ".join(form.tasks)}' for form, why in found)
         raise UserError(f'{without_labels(task, f"{tree.root} has only {has}")}{_cut(tree)}')
     if chosen is None:
+        unread = ''.join(f'\n{line}' for line in unread_pictures(tree.files))
         looked = '\n'.join(f'    {form.name:<14} {form.looks_for}' for form in fit)
         raise UserError(
             f'{tree.root} contains no labels in a supported format. It has {tree.overview()}. '
-            f'Looked for:\n{looked}{_instead(found)}{_foreign(tree)}{_cut(tree)}\n'
-            'docs/data.md shows each layout'
+            f'Looked for:\n{looked}{_instead(found)}{_foreign(tree)}{_cut(tree)}'
+            f'{unread}\ndocs/data.md shows each layout'
         )
     # Folders of masks are no classes, and folders of images next to label files hardly ever are.
     others = [
         f'{form.title} ({why})'
         for form, why in found
-        if form not in (chosen[0], class_folders.FORMAT)
+        if form is not class_folders.FORMAT and form.read is not chosen[0].read
     ]
-    if chosen[0] is class_folders.FORMAT:
+    is_named = chosen[0] is not class_masks.FORMAT or class_masks.read_table(tree).names
+    if not is_named and (why := object_masks.may_be_numbered(tree)):
+        others.append(f'{object_masks.NUMBERS.title} ({why}: `format=numbered-masks`)')
+    if chosen[0] in _OF_PICTURES:
         # Pictures of any data set are in folders; labels in files are the clearer sign.
         seen = [item for item in foreign_labels(tree) if item.format.has_objects]
-        if name is None and task is None:
+        if chosen[0] is class_folders.FORMAT and name is None and task is None:
             _refuse_folders(tree, chosen[1], seen)
         others += [item.line(tree) for item in seen]
     return Recognised(*chosen, tuple(others))
@@ -147,6 +154,7 @@ def read_labels(tree: Tree, recognised: Recognised) -> Labels:
     for path in tree.images:
         if path not in spoken_of:
             labels.report(path, 'images that no label refers to')
+    labels.notes += unread_pictures(tree.files)
     if tree.results:
         files = first_few(str(tree.relative(file)) for file in tree.results)
         labels.notes.append(f'results of ptnt infer, which are not read: {files}')

@@ -9,6 +9,7 @@ from mmdet.models.detectors import DETR
 from mmdet.models.test_time_augs import DetTTAModel
 from mmdet.registry import MODELS
 from mmdet.structures import DetDataSample, SampleList
+from mmdet.structures.mask import mask2bbox
 from mmengine.structures import InstanceData
 from torch import Tensor
 
@@ -17,17 +18,25 @@ from ptnt_mm.models.tokens import Grid
 
 
 class InstanceTTAModel(DetTTAModel):
-    """Merge boxes as mmdet's DetTTAModel does; each box that is kept brings its mask along."""
+    """Merge boxes as mmdet's DetTTAModel does; each box that is kept brings its mask along.
+
+    Detectors without boxes, such as SOLO, have those around their masks.
+    """
 
     def _merge_single_sample(self, data_samples: list[DetDataSample]) -> DetDataSample:
         """Predictions for the views of one image -> those for the image."""
         views = [sample.pred_instances for sample in data_samples]
+        if 'masks' not in views[0]:
+            return super()._merge_single_sample(data_samples)
         boxes, scores = self.merge_aug_bboxes(
             [view.bboxes for view in views],
             [view.scores for view in views],
             [sample.metainfo for sample in data_samples],
         )
         labels = torch.cat([view.labels for view in views])
+        masks = torch.cat(list(map(_as_taken, data_samples)))
+        if not boxes.any():
+            boxes = mask2bbox(masks)
         if len(boxes) == 0:
             return data_samples[0]
         kept, order = batched_nms(boxes, scores, labels, self.tta_cfg.nms)
@@ -37,7 +46,7 @@ class InstanceTTAModel(DetTTAModel):
             bboxes=kept[: len(order), :4],
             scores=kept[: len(order), 4],
             labels=labels[order],
-            masks=torch.cat([_as_taken(sample) for sample in data_samples])[order],
+            masks=masks[order],
         )
         return merged
 

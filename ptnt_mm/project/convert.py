@@ -97,7 +97,7 @@ def _pixels(labels: Labels, splits: Splits, roots: Roots, folder: Path) -> tuple
     for split, images in splits.items():
         root = roots[split]
         list(on_threads(partial(write, root=root), images, f'Writing {split} masks'))
-        names = (image.path.relative_to(root).as_posix() for image in images)
+        names = (_listed(image, root) for image in images)
         write_atomically(folder / f'{split}.txt', '\n'.join(names) + '\n')
     write_names(folder / 'masks', classes)
     return classes
@@ -134,12 +134,15 @@ def _images(labels: Labels, splits: Splits, roots: Roots, folder: Path) -> tuple
             f'there is only one class, {labels.classes[0]}: a classifier needs two or more'
         )
     for split, images in splits.items():
-        lines = (
-            f'{image.path.relative_to(roots[split]).as_posix()} {numbers[image.label]}'
-            for image in images
-        )
+        lines = (f'{_listed(image, roots[split])} {numbers[image.label]}' for image in images)
         write_atomically(folder / f'{split}.txt', '\n'.join(lines) + '\n')
     return tuple(labels.classes)
+
+
+def _listed(image: LabelledImage, root: Path) -> str:
+    """The name of an image in a list, from whose lines the hosts remove spaces at the beginning."""
+    name = image.path.relative_to(root).as_posix()
+    return f'./{name}' if name.startswith(' ') else name
 
 
 _WRITERS = {

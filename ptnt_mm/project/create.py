@@ -10,7 +10,13 @@ from typing import Any
 
 from ptnt_mm.config.read import read_config
 from ptnt_mm.config.zoo import PROJECT_CONFIG, copy_bases
-from ptnt_mm.labels.model import TASKS, LabelledImage, Labels, ignored_regions
+from ptnt_mm.labels.model import (
+    TASKS,
+    LabelledImage,
+    Labels,
+    has_four_corners,
+    ignored_regions,
+)
 from ptnt_mm.labels.recognise import Recognised, read_labels, recognise, summary, without_labels
 from ptnt_mm.labels.tree import Tree
 from ptnt_mm.options import documented
@@ -25,6 +31,7 @@ from ptnt_mm.project.facts import (
     examine_pixels,
     free_memory,
     gather_facts,
+    leave_out_narrow,
     measure_memory,
 )
 from ptnt_mm.project.recipe import TILED, Recipe, choose_recipe
@@ -113,7 +120,8 @@ def create_project(
     if earlier is not None and not labels.mask_indices:  # the values of masks have an order
         labels.classes = earlier.ordered(labels.classes)
     value_range = examine_pixels(labels)
-    task = _choose_task(recognised, labels, task)
+    task = choose_task(recognised, labels, task)
+    leave_out_narrow(labels, task, size)
     if tile is not None and task not in TILED:
         raise UserError(
             f'`tile={tile}` is for the tasks {" and ".join(TILED)}, and this is {task}: leave it '
@@ -194,16 +202,27 @@ def _check_numbers(options: dict[str, Any]) -> None:
         raise UserError(f'`val_share={share!r}`: expected a number between 0 and 1, such as 0.2')
 
 
-def _choose_task(recognised: Recognised, labels: Labels, asked: str | None) -> str:
-    """The requested task, or the most informative one for the labels."""
+def choose_task(recognised: Recognised, labels: Labels, asked: str | None) -> str:
+    """The requested task, or the most informative one for the labels; notes unused masks.
+
+    Raises:
+        UserError: if the task needs masks, and the labels have none.
+    """
     tasks = recognised.format.tasks
-    from_objects = 'detection' in tasks
-    if asked is None:
-        return 'instance' if 'instance' in tasks and labels.has_masks() else tasks[0]
-    needs_masks = from_objects and asked in ('instance', 'semantic')
-    if needs_masks and not any(item.segmentation for i in labels.images for item in i.objects):
+    objects = [item for image in labels.images for item in image.objects]
+    masks = [item.segmentation for item in objects if item.segmentation]
+    if 'detection' in tasks and asked in ('instance', 'semantic') and not masks:
         raise UserError(without_labels(asked, 'the labels are only boxes'))
-    return asked
+    task = asked or ('instance' if 'instance' in tasks and labels.has_masks() else tasks[0])
+    if task == 'detection' and masks and asked is None:
+        are_boxes = all(map(has_four_corners, masks))
+        what = 'are rectangles, or rotated boxes of four corners' if are_boxes else 'have a mask'
+        use = '; `task=instance` uses masks' if 'instance' in tasks else ''
+        labels.notes.append(
+            f'{len(masks):,} of {counted(len(objects), "object")} {what}: the upright box around '
+            f'each is used{use}'
+        )
+    return task
 
 
 def _cut(images: Sequence[LabelledImage], side: int, root: Path, folder: Path) -> Cut:

@@ -23,6 +23,7 @@ class Detector:
         name: Its name, and that of its fragment.
         task: The task that it is for, one of ``labels.TASKS``.
         finest: Stride of its first level in pixels.
+        coarsest: Stride of the last level that it resizes, with any backbone.
         smallest: Side of the smallest object that it finds, in pixels; None without objects.
         anchors: Settings of the model for anchors below 32 pixels, by the side of the smallest.
     """
@@ -30,6 +31,7 @@ class Detector:
     name: str
     task: str
     finest: int
+    coarsest: int = 32
     smallest: int | None = None
     anchors: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
 
@@ -42,6 +44,12 @@ class Detector:
     def model(self) -> ConfigDict:
         """The settings of the model in its fragment."""
         return config_from_file(config_root() / self.fragment).model
+
+    @property
+    def divisor(self) -> int:
+        """The number of pixels whose multiples its fragment pads images to."""
+        stated = self.model.get('data_preprocessor') or {}
+        return stated.get('pad_size_divisor') or stated.get('test_cfg', {}).get('size_divisor', 1)
 
     @property
     def has_neck(self) -> bool:

@@ -32,6 +32,8 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.many_files import on_threads
 from ptnt_mm.utils.text import first_few
 
+_SMALLEST, _CLASSIFIED = 320, 224  # usual sides in pixels
+_LONGEST = 32_000  # pixels of a side, for OpenCV
 _ENOUGH = 10  # objects of a class, to count
 
 
@@ -62,6 +64,27 @@ def examine_pixels(labels: Labels) -> Range | None:
     if value_range is not None:
         labels.notes.append(_note(deep, len(paths), value_range))
     return value_range
+
+
+def leave_out_narrow(labels: Labels, task: str, size: int | None) -> None:
+    """Report and leave out images whose shorter side would have no pixel after resizing.
+
+    Args:
+        labels: The images.
+        task: The task; classifiers get the shorter side in any case, and a longer side that OpenCV
+            may not hold.
+        size: The requested longer side in pixels, if any.
+    """
+    side = size or (_CLASSIFIED if task == 'classification' else _SMALLEST)
+    # Training images are resized to 0.75 of the side at least, and half a pixel becomes one.
+    most = _LONGEST / side if task == 'classification' else 1.5 * side
+    narrow = [image for image in labels.images if max(image.size) > most * min(image.size)]
+    for image in narrow:
+        shown = ' x '.join(map(str, image.size))
+        labels.report(image.path, 'images too narrow to be resized', f'{shown} pixels')
+    labels.images = [image for image in labels.images if max(image.size) <= most * min(image.size)]
+    if not labels.images:
+        raise UserError(f'all images are too narrow to be resized, such as {narrow[0].path}')
 
 
 def _examine(path: Path) -> tuple[PixelValues | None, Problem | None]:
@@ -214,6 +237,11 @@ class Facts:
     value_range: Range | None = None
     asked_tile: int | None = None
     whole: 'Facts | None' = None
+
+    @property
+    def divisor(self) -> int:
+        """Images are padded to multiples of this many pixels, so that no map is squeezed."""
+        return max(self.backbone.strides[-1], self.detector.coarsest)
 
     @property
     def trained_on(self) -> str:

@@ -47,10 +47,14 @@ def _preprocessor(facts: Facts) -> dict[str, Any]:
     settings: dict[str, Any] = {}
     if facts.backbone.mean != _SCALED:
         settings |= dict(mean=facts.backbone.mean, std=facts.backbone.std)
-    if facts.task == 'semantic':
-        settings |= dict(size=Code('crop'))
+    is_other = facts.divisor != facts.detector.divisor
     if facts.task == 'classification':
         settings |= dict(num_classes=_COUNT)
+    elif facts.task == 'semantic':
+        settings |= dict(size=Code('crop'))
+        settings |= dict(test_cfg=dict(size_divisor=facts.divisor)) if is_other else {}
+    elif is_other:
+        settings |= dict(pad_size_divisor=facts.divisor)
     return settings
 
 

@@ -112,8 +112,8 @@ def crop(facts: Facts, recipe: Recipe) -> Choice:
     """Width and height of a segmenter's crop in pixels, or None."""
     if facts.task != 'semantic':
         return Choice(None)
-    side = min(_CROPPED, *recipe['size'].value)
-    return Choice((side, side), 'the shorter side, or 512')
+    side = ceil(min(_CROPPED, *recipe['size'].value) / facts.divisor) * facts.divisor
+    return Choice((side, side), f'the shorter side, or 512, up to a multiple of {facts.divisor}')
 
 
 def anchors(facts: Facts, recipe: Recipe) -> Choice:

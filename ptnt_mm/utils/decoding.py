@@ -2,18 +2,23 @@
 
 import threading
 import warnings
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import counted
 
 FORMATS = {
     '.bmp': 'BMP',
+    '.gif': 'GIF',
+    '.jfif': 'JPEG',
+    '.jpe': 'JPEG',
     '.jpeg': 'JPEG',
     '.jpg': 'JPEG',
     '.pgm': 'PPM',
@@ -23,10 +28,21 @@ FORMATS = {
     '.tiff': 'TIFF',
     '.webp': 'WEBP',
 }
-"""Pillow's names of the formats that are read, by suffix: those of mmdet."""
+"""Pillow's names of the formats that are read, by suffix: those that OpenCV decodes, too."""
 
 DECODERS = sorted(set(FORMATS.values()))
 """For ``Image.open(..., formats=DECODERS)``: otherwise Pillow starts Ghostscript for an EPS."""
+
+_CONVERTED_BY = {
+    '.avif .heic .heif .hif': 'save them as JPEG, with pillow-heif for instance',
+    '.eps .exr .hdr .ico .j2k .jp2 .jpx .jxl .pcx .psd .svg .tga': 'save them as PNG',
+    '.arw .cr2 .cr3 .dng .nef .orf .raf .rw2': 'develop them, with rawpy for instance',
+    '.dcm .dicom': 'save the slices of DICOM as PNG, with pydicom for instance',
+    '.mha .mhd .nii .nii.gz .nrrd': 'save slices of volumes as PNG, with SimpleITK for instance',
+    '.czi .lif .mrxs .nd2 .ndpi .scn .svs': 'save tiles of slides as PNG, with bioio for instance',
+}
+_UNREAD = {suffix: how for suffixes, how in _CONVERTED_BY.items() for suffix in suffixes.split()}
+"""How to convert pictures that are not read, by suffix."""
 
 Range = tuple[float, float]
 """The values of a file that become black and white."""
@@ -48,6 +64,17 @@ def large_images_expected() -> Iterator[None]:
     """
     with warnings.catch_warnings(action='ignore', category=Image.DecompressionBombWarning):
         yield
+
+
+def unread_pictures(files: Iterable[PurePath]) -> list[str]:
+    """Count the pictures that are not read, a line for each suffix, with a way to convert them."""
+    ends = (''.join(file.suffixes[-2:]).lower() for file in files)
+    suffixes = (end if end in _UNREAD else f'.{end.rpartition(".")[2]}' for end in ends)
+    counts = Counter(suffix for suffix in suffixes if suffix in _UNREAD)
+    return [
+        f'{counted(number, f"{suffix} picture")} left out: {_UNREAD[suffix]}'
+        for suffix, number in sorted(counts.items())
+    ]
 
 
 def alone_if_large(size: tuple[int, int] | None) -> AbstractContextManager:

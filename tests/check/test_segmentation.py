@@ -7,10 +7,12 @@ from torch import nn
 from ptnt_mm.check.class_names import findings_of_names
 from ptnt_mm.check.image_lists import list_images
 from ptnt_mm.check.mask_settings import check_crops
-from ptnt_mm.check.network import check_built_heads
+from ptnt_mm.check.network import check_built_heads, check_padding
+from ptnt_mm.config.build import build_model
 from ptnt_mm.config.hosts import import_host
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.labels.class_masks import label_of_each_value
+from ptnt_mm.utils.findings import Severity
 
 from .spoilt import MaskDemo
 
@@ -86,3 +88,28 @@ def test_a_segmenter_repeats_the_number_of_its_head():
     config = Config(dict(model=dict(decode_head=dict(num_classes=150))))
     # Another check covers the names in the config.
     assert not list(check_built_heads(ConfigView(config), model, ('a', 'b')))
+
+
+PADDING = 'model.data_preprocessor.test_cfg'
+
+
+@pytest.mark.parametrize(
+    ('settings', 'words'),
+    [
+        ({}, ()),
+        ({PADDING: None}, (PADDING, 'to no multiple', 'size_divisor=64')),
+        ({PADDING + '.size_divisor': 32}, (PADDING, 'multiples of 32', 'stride 64')),
+        ({PADDING: dict(size=(8, 8))}, (PADDING, 'to no multiple', 'size=None')),
+        ({'model.test_cfg.mode': 'slide'}, ()),
+        (
+            {'model.test_cfg': dict(mode='slide', crop_size=(192, 96))},
+            ('model.test_cfg.crop_size', '(192, 96)', 'multiples of 64'),
+        ),
+    ],
+)
+def test_maps_that_would_be_squeezed(masks: MaskDemo, settings: dict, words: tuple[str, ...]):
+    masks.options |= settings
+    found = list(check_padding(masks.view(), build_model(masks.config())))
+    assert len(found) == bool(words)
+    assert all(finding.severity is Severity.WARNING for finding in found)
+    assert all(word in f'{finding} {finding.advice}' for finding in found for word in words)

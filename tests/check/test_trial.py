@@ -15,6 +15,7 @@ from ptnt_mm.check.trial.failed_steps import NOT_COMPLETED, StepFailure, at, des
 from ptnt_mm.check.trial.setup import config_for_trial, shrunk
 from ptnt_mm.check.trial.steps import train_once
 from ptnt_mm.config.build import build_model
+from ptnt_mm.config.tta import with_tta
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity
@@ -162,9 +163,13 @@ def test_a_failure_without_a_message_shows_its_line(demo: Demo):
     assert where == 'val_evaluator' and 'like many in mmdet' in what
 
 
+def augmented(demo: Demo) -> ConfigView:
+    return ConfigView(with_tta(demo.config()))
+
+
 def test_evaluation_is_tried_before_testing(demo: Demo):
     assert check_before_testing(demo.view()) == []
-    assert check_before_testing(demo.view(), tta=True) == []
+    assert check_before_testing(demo.view(), augmented(demo)) == []
     demo.options['test_evaluator.metric_items'] = ['mAP_90']
     with pytest.raises(UserError, match='mAP_90'):
         check_before_testing(demo.view())
@@ -174,7 +179,7 @@ def test_evaluation_is_tried_before_testing(demo: Demo):
     demo.options['tta_pipeline.1.transforms.3.0.meta_keys'] = keys
     check_before_testing(demo.view())
     with pytest.raises(UserError, match=r"tta_pipeline\S+meta_keys: lacks 'flip'"):
-        check_before_testing(demo.view(), tta=True)
+        check_before_testing(demo.view(), augmented(demo))
 
 
 def test_a_bug_in_the_check_does_not_stop_a_test(demo: Demo, monkeypatch: pytest.MonkeyPatch):

@@ -2,10 +2,13 @@
 
 import copy
 from pathlib import Path
+from unittest import mock
 
+import torch
 from mmengine.config import Config, ConfigDict
 from mmengine.registry import MODELS, init_default_scope
 from torch import nn
+from torch.nn import functional as F  # noqa: N812
 
 from ptnt_mm.config.settings import type_name
 from ptnt_mm.config.zoo import _with_bases, config_names, config_path
@@ -37,6 +40,33 @@ def build(config: Config) -> nn.Module:
     """The model, with its host's registry."""
     init_default_scope(config.default_scope)
     return MODELS.build(copy.deepcopy(config.model))
+
+
+def squeezed(model: nn.Module, divisor: int) -> list[tuple[torch.Size, torch.Size]]:
+    """The sizes of maps that neck and head resize by other factors for rows than for columns.
+
+    Args:
+        model: On the device 'meta'.
+        divisor: The number of pixels whose multiples images are padded to; odd ones are tried.
+    """
+    found, resize = [], F.interpolate
+
+    def record(maps, *args, **kwargs):
+        resized = resize(maps, *args, **kwargs)
+        (h, w), (rows, columns) = maps.shape[2:], resized.shape[2:]
+        # Pooled maps and the grids of SOLOv2 are square, whatever the size of the image.
+        if rows * w != columns * h and h != w and rows != columns:
+            found.append((maps.shape[2:], resized.shape[2:]))
+        return resized
+
+    # Others resize nothing, or need regions.
+    names = dict(SOLOv2='mask_head', RTMDet='bbox_head', EncoderDecoder='decode_head')
+    head = getattr(model, names.get(type(model).__name__, ''), nn.Identity())
+    with torch.device('meta'), torch.no_grad():
+        maps = model.eval().backbone(torch.zeros(1, 3, 7 * divisor, 11 * divisor))
+        with mock.patch.object(F, 'interpolate', record):
+            head(model.neck(maps) if model.with_neck else maps)
+    return found
 
 
 def necks(config: Config) -> list[ConfigDict]:

@@ -18,9 +18,10 @@ from ptnt_mm.models.cpvt import CPVT_ARCHS
 from ptnt_mm.models.pyramid_tnt import ARCHS
 from ptnt_mm.models.tnt import TNT_ARCHS
 
-from . import test_classification, test_detection, test_segmentation
+from . import models, test_classification, test_detection, test_segmentation
+from .conftest import SAME_MODEL
 from .models import HOSTS as OF_HOSTS
-from .models import build, necks
+from .models import build, necks, squeezed
 
 NAMES = sorted(OF_HOSTS)
 SPARED = ('backbone.outer_pos', 'backbone.inner_pos', 'backbone.cls_token')
@@ -143,3 +144,14 @@ def test_own_classes_and_folder_feed_everything(tmp_path: Path, name: str, head:
         assert not any(step.get('reduce_zero_label') for step in dataset.pipeline)
     for evaluator in (config.val_evaluator, config.test_evaluator):
         assert evaluator.get('ann_file', 'elsewhere/').startswith('elsewhere/')
+
+
+@pytest.mark.parametrize('name', [name for name in models.HOSTS if not re.search(SAME_MODEL, name)])
+def test_no_map_is_squeezed(name: str):
+    config = zoo.get_config(name)
+    if models.HOSTS[name] == 'mmpretrain' or name.startswith(('detr', 'dino')):
+        pytest.skip('images are not padded, and no map is resized')
+    with torch.device('meta'):
+        model = build(config)
+    stated = config.model.data_preprocessor
+    assert not squeezed(model, stated.get('pad_size_divisor') or stated.test_cfg.size_divisor)

@@ -112,26 +112,26 @@ def test_whole_images_of_other_sizes_than_the_crops(name: str, size, micro_arch:
 @pytest.mark.parametrize('name', SMALLEST)
 def test_windows_slide_over_images_larger_and_smaller_than_them(name: str, micro_arch: dict):
     config = narrow(ptnt_mm.get_config(name), micro_arch)
-    config.model.test_cfg.update(mode='slide', crop_size=(64, 96), stride=(43, 64))
+    config.model.test_cfg.update(mode='slide', crop_size=(64, 128), stride=(43, 64))
     model = build(config)
     sizes = []
     model.backbone.register_forward_pre_hook(lambda _, args: sizes.append(args[0].shape[-2:]))
     assert _predict(model, 101, 130).shape == (101, 130)
-    assert sizes == [(64, 96)] * 4
+    assert sizes == [(64, 128)] * 6  # of 128 x 192 pixels
     sizes.clear()
     assert _predict(model, 50, 61).shape == (50, 61)
-    assert sizes == [(50, 61)]
+    assert sizes == [(64, 64)]
 
 
 def test_one_window_is_the_whole_image(micro_arch: dict):
     config = narrow(ptnt_mm.get_config(SMALLEST[1]), micro_arch)
-    config.model.test_cfg.update(crop_size=(64, 96))
+    config.model.test_cfg.update(crop_size=(64, 128))
     maps = []
     for mode in ('whole', 'slide'):
         config.model.test_cfg.mode = mode
         torch.manual_seed(0)
         model = build(config)
-        maps.append(_predict(model, 64, 96))
+        maps.append(_predict(model, 64, 128))
     assert torch.equal(*maps)
 
 

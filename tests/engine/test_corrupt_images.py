@@ -11,7 +11,7 @@ from mmengine.dataset import InfiniteSampler, pseudo_collate
 from mmengine.registry import TRANSFORMS
 from PIL import Image
 from torch.utils.data import DataLoader
-from toy import ToyNoise, log_of, toy_config, toy_iterations, train
+from toy import ToyNoise, evaluated, log_of, toy_config, toy_iterations, train
 
 from ptnt_mm.engine.failures import failures_explained
 from ptnt_mm.engine.hooks.corrupt_images import SkipCorruptImagesHook
@@ -89,6 +89,39 @@ def test_an_error_of_every_image_ends_training(tmp_path: Path, monkeypatch, work
         train(config)
     if workers == 0:
         assert isinstance(caught.value.__cause__, ValueError)
+
+
+@pytest.mark.parametrize('workers', [0, 2])
+@pytest.mark.parametrize('split', ['train', 'val'])
+def test_an_image_that_the_pipeline_cannot_digest_is_named(
+    tmp_path: Path, split: str, workers: int
+):
+    config = toy_config(tmp_path, epochs=1)
+    if split == 'val':
+        evaluated(config)
+    loader = config[f'{split}_dataloader']
+    loader.update(num_workers=workers, persistent_workers=False)
+    # The first step reads.
+    refusing = [dict(type='RefusesARow', row=row) for row in (None, 7)]
+    loader.dataset.pipeline = [*refusing, *loader.dataset.pipeline]
+    config.custom_hooks += [dict(type='SkipCorruptImagesHook')]
+    stopped = pytest.raises(
+        UserError, match=r'image 7 cannot be prepared .*: ValueError: no pixels'
+    )
+    with stopped as caught, failures_explained(logging.getLogger('quiet'), tmp_path):
+        train(config)
+    assert '\n' not in str(caught.value)
+
+
+@TRANSFORMS.register_module()
+class RefusesARow:
+    def __init__(self, row: int | None):
+        self.row = row
+
+    def __call__(self, results: dict) -> dict:
+        if results['sample_idx'] == self.row:
+            raise ValueError('no pixels')
+        return results
 
 
 @pytest.mark.parametrize('limit', [-1, 2.5, '10', None])

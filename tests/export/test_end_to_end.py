@@ -239,7 +239,7 @@ def test_a_box_on_one_side_only_must_be_a_tie(
     detector: EndToEndModel, lower: float, is_tie: bool, file_keeps_it: bool
 ):
     """One side removes the box with the largest overlap, and the other keeps it."""
-    inputs, _ = prepared(photograph(128, 160), None, True, [128, 160])
+    inputs, _ = prepared(photograph(128, 192), None, True, [128, 192])
     found = in_eager_mode(suppressing_from(1.0, detector))(inputs)
     boxes, labels = (torch.from_numpy(found[name][0]) for name in ('boxes', 'labels'))
     largest = (box_iou(boxes, boxes) * (labels[:, None] == labels)).triu(1).max().item()

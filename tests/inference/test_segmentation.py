@@ -16,6 +16,7 @@ from repository import ROOT
 
 import ptnt_mm
 from configs import models
+from ptnt_mm.export.supported_models import build_network
 from ptnt_mm.inference import segmentation
 from ptnt_mm.inference.load import load_predictor
 from ptnt_mm.inference.predictor import Predictor
@@ -83,6 +84,35 @@ def test_images_smaller_than_a_token_without_resizing(narrow: Narrow, checkpoint
     segmenter = load_predictor(config, str(checkpoint), 'cpu')
     for size in ((1, 1), (3, 40), (9, 11)):
         assert segmenter.predict(photograph(*size)).pred_sem_seg.shape == size
+
+
+@pytest.mark.parametrize('mode', ['whole', 'slide'])
+def test_a_size_of_no_multiple_of_the_stride_is_that_of_a_padded_image(
+    mode: str, narrow: Narrow, checkpoint: Path
+):
+    settings = {
+        'model.test_cfg': dict(mode=mode, crop_size=(64, 128), stride=(40, 80)),
+        # Padding has the value of this pixel.
+        'model.data_preprocessor': dict(mean=[128.0] * 3),
+        'test_dataloader.dataset.pipeline': [
+            dict(type='LoadImageFromFile'),
+            dict(type='PackSegInputs'),
+        ],
+    }
+    segmenter = load_predictor(narrow(**settings), str(checkpoint), 'cpu')
+    exported = build_network(segmenter.model)
+    random = np.random.default_rng(0)
+    for height, width in random.integers(1, 200, (40, 2)):
+        image = random.integers(256, size=(height, width, 3), dtype=np.uint8)
+        padding = [(0, -height % 64), (0, -width % 64), (0, 0)]
+        padded = np.pad(image, padding, constant_values=128)
+        found = segmenter.predict(image).pred_sem_seg.data[0]
+        expected = segmenter.predict(padded).pred_sem_seg.data[0, :height, :width]
+        assert torch.equal(found, expected), (height, width)
+        if mode == 'whole':
+            pixels = torch.from_numpy(image[None, ..., ::-1].copy())
+            (labels,) = exported(pixels, torch.tensor([[height, width]]))
+            assert (labels[0] == expected).float().mean() > 0.999
 
 
 @pytest.mark.parametrize('mode', ['whole', 'slide'])

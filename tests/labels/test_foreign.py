@@ -78,6 +78,45 @@ FOREIGN = {
             {'from_name': 'label', 'type': 'rectanglelabels', 'value': {'x': 1}}]}]}],
         'Label Studio',
     ),
+    'Label Studio JSON-MIN': (
+        'min.json',
+        [{'image': '/data/upload/1/a.jpg', 'id': 1, 'annotator': 1, 'lead_time': 3.1,
+          'label': [{'x': 1, 'y': 2, 'rectanglelabels': ['cat']}]}],
+        'Label Studio',
+    ),
+    'QuPath': (
+        'a.geojson',
+        {'type': 'FeatureCollection', 'features': [
+            {'type': 'Feature', 'properties': {'objectType': 'annotation'}}]},
+        'QuPath',
+    ),
+    'COCO without categories': (
+        'x.json',
+        {'images': [{'id': 1, 'file_name': 'a.jpg'}],
+         'annotations': [{'image_id': 1, 'bbox': [1, 2, 3, 4]}]},
+        'COCO JSON with other keys',
+    ),
+    'COCO panoptic': (
+        'x.json',
+        {'images': [], 'annotations': [{'segments_info': []}], 'categories': []},
+        'COCO panoptic',
+    ),
+    'Roboflow, two classes': (
+        '_classes.csv', 'filename, early, late\na.jpg, 1, 0\nb.jpg, 0, 1\n', 'a column for each'
+    ),
+    'Roboflow, five classes': (
+        '_classes.csv', 'filename,a,b,c,d,e\na.jpg,1,0,0,0,1\nb.jpg,0,1,0,0,0\n', 'a column for'
+    ),
+    'run lengths of Airbus': (
+        'train.csv', 'ImageId,EncodedPixels\na.jpg,26 3 50 4\nb.jpg,\n', 'run lengths'
+    ),
+    'run lengths of clouds': (
+        'train.csv', 'Image_Label,EncodedPixels\na.jpg_Fish,26 3 50 4\na.jpg_Sugar,\n', 'run len'
+    ),
+    'run lengths of steel': (
+        'train.csv', 'ImageId,ClassId,EncodedPixels\na.jpg,1,26 3 50 4\n', 'run lengths'
+    ),
+    'run lengths called rle': ('train.csv', 'id,rle\na,26 3 50 4\nb,1 2\n', 'run lengths'),
     'TFRecord': ('train.tfrecord', 'x', 'TFRecord'),
     'an unknown form': ('x.json', [{'pic': 'a.jpg', 'what': 1}, {'pic': 'b.jpg'}], 'unknown'),
 }  # fmt: skip
@@ -108,6 +147,17 @@ def test_xml_of_the_web_version_of_labelme_is_not_voc(tmp_path: Path):
         read_labels(tree, recognise(tree))
 
 
+def test_tags_of_cvat_are_classes_of_images(tmp_path: Path):
+    draw(tmp_path / 'a.jpg')
+    (tmp_path / 'a.xml').write_text(
+        '<annotations><image id="0" name="a.jpg" width="32" height="24"><tag label="cat"/></image>'
+        '</annotations>'
+    )
+    tree = Tree(tmp_path)
+    with pytest.raises(UserError, match=r'tags, which are classes of whole images.*ImageNet.*1 im'):
+        read_labels(tree, recognise(tree))
+
+
 def test_folders_are_no_classes_beside_labels_of_objects(tmp_path: Path):
     for folder in ('monday', 'tuesday'):
         for name in ('a.jpg', 'b.jpg'):
@@ -116,6 +166,81 @@ def test_folders_are_no_classes_beside_labels_of_objects(tmp_path: Path):
     with pytest.raises(UserError, match='(?s)VIA.*--format folders'):
         recognise(Tree(tmp_path))
     assert recognise(Tree(tmp_path), 'folders').format.name == 'folders'
+
+
+@pytest.mark.parametrize(
+    ('file', 'text', 'name'),
+    [
+        (
+            'label_02/{}.txt',
+            '0 0 Car 0 0 -1.5 1.5 2 30 40.2 1.5 1.6 3.8 -2 1.6 12.4 -1.6',
+            'KITTI tr',
+        ),
+        ('instances_txt/{}.txt', '0 2001 2 96 128 WSV:2d000l0O', 'MOTS'),
+        (
+            'xml/{}.xml',
+            '<sequence name="x"><frame num="1"><target_list/></frame></sequence>',
+            'DETRAC',
+        ),
+        ('{}/groundtruth_rect.txt', '198,214,34,81', 'OTB'),
+        ('{}/groundtruth.txt', '198\t214\t34\t81', 'OTB'),
+        ('{}/gt/gt.txt', '1,1,912,484,97,109,0,7,1', 'MOT'),
+        ('{}/gt.txt', '1,2,30,2,30,20,1,20', 'MOT'),
+        ('annotations/{}.txt', '1,0,593,43,174,190,0,0,0,0', 'VisDrone'),
+    ],
+)
+def test_folders_of_frames_are_no_classes_beside_labels_of_videos(
+    tmp_path: Path, file: str, text: str, name: str
+):
+    for sequence in ('0000', 'car'):
+        for i in range(3):
+            draw(tmp_path / 'frames' / sequence / f'{i:06d}.png')
+        path = tmp_path / file.format(sequence)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f'{text}\n{text}\n')
+    with pytest.raises(UserError, match=f'(?s){name}.*--format folders'):
+        recognise(Tree(tmp_path))
+
+
+def test_text_that_may_be_labels_is_named_beside_class_folders(tmp_path: Path):
+    for folder in ('cat', 'dog'):
+        draw(tmp_path / folder / f'{folder}.jpg')
+        (tmp_path / folder / 'own.txt').write_text('frame1 person 12 13 40 50\n')
+    (other,) = recognise(Tree(tmp_path)).others
+    assert 'text with numbers (cat/own.txt, dog/own.txt)' in other
+
+
+@pytest.mark.parametrize(
+    ('name', 'line'),
+    [
+        ('a.HEIC', '1 .heic picture left out: .*pillow-heif'),
+        ('a.avif', '1 .avif picture left out'),
+        ('a.jp2', '1 .jp2 picture left out: save'),
+        ('a.dcm', 'DICOM.*pydicom'),
+        ('a.b.nii.gz', '1 .nii.gz picture left out: .*volumes'),
+    ],
+)
+def test_pictures_that_are_not_read_are_counted(tmp_path: Path, name: str, line: str):
+    for folder in ('cat', 'dog'):
+        draw(tmp_path / folder / 'x.jpg')
+    draw(tmp_path / 'x.png').rename(tmp_path / 'cat' / name)
+    tree = Tree(tmp_path)
+    (note,) = read_labels(tree, recognise(tree)).notes
+    assert re.search(line, note)
+    for file in tmp_path.rglob('*.jpg'):
+        file.unlink()
+    with pytest.raises(UserError, match=line):
+        recognise(Tree(tmp_path))
+
+
+def test_gifs_jfif_and_names_that_begin_with_a_space_are_read(tmp_path: Path):
+    for folder in (' cat', 'dog '):
+        draw(tmp_path / folder / ' a.jpg').rename(tmp_path / folder / ' a.jfif')
+        draw(tmp_path / folder / 'b.gif')
+    tree = Tree(tmp_path)
+    labels = read_labels(tree, recognise(tree))
+    assert labels.classes == ['cat', 'dog'] and not labels.notes
+    assert sorted(image.path.name for image in labels.images) == [' a.jfif'] * 2 + ['b.gif'] * 2
 
 
 def test_a_table_beside_class_folders_is_named_and_not_refused(tmp_path: Path):

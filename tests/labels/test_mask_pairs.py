@@ -78,6 +78,10 @@ def found_in(root: Path) -> dict[str, str]:
         ('PNGImages/FudanPed0{}.png', 'PedMasks/FudanPed0{}_mask.png'),
         ('imagesTr/case_0{}_0000.png', 'labelsTr/case_0{}.png'),
         ('train/0006R0_f{}.png', 'trainannot/0006R0_f{}.png'),
+        ('training/images/{}.jpg', 'training/v1.2/labels/{}.png'),
+        ('v1.2/images/{}.jpg', 'v1.2/masks/{}.png'),
+        ('images_v1.0/{}.jpg', 'masks_v2.1/{}.png'),
+        ('data 2.0/img/{}.jpg', 'release-1.2.3/labels/{}.png'),
         (
             'leftImg8bit/train/ulm/ulm_0{}_19_leftImg8bit.png',
             'gtFine/train/ulm/ulm_0{}_19_gtFine_labelIds.png',
@@ -92,6 +96,36 @@ def test_names_that_differ_in_the_same_words_are_pairs(tmp_path: Path, image: st
         for entry in labels.images
     } == pairs
     assert (labels.problems, labels.notes) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ('image', 'classes', 'objects'),
+    [
+        ('images/{}.jpg', 'labels/{}.png', 'instances/{}.png'),
+        ('val/images/{}.jpg', 'val/v1.2/labels/{}.png', 'val/v1.2/instances/{}.png'),
+        ('rgb/{}.jpg', 'gt/semantic/{}.png', 'gt/instance/{}.png'),
+        ('img/{}.jpg', 'mask/{}.png', 'panoptic/{}.png'),
+        ('all/{}_leftImg8bit.png', 'all/{}_labelIds.png', 'all/{}_instanceIds.png'),
+        ('x/{}.jpg', 'annotations/{}.png', 'inst/{}.png'),
+    ],
+)
+@pytest.mark.parametrize('present', [range(2, COUNT), range(2)], ids=['most', 'few'])
+def test_masks_whose_images_are_missing_are_no_images(
+    tmp_path: Path, image: str, classes: str, objects: str, present: range
+):
+    for i in range(COUNT):
+        drawn.put(Image.fromarray(drawn.indices(i, 4) % 3), tmp_path / classes.format(i))
+        drawn.put(Image.fromarray(drawn.indices(i, 4)), tmp_path / objects.format(i))
+        if i in present:
+            drawn.put(drawn.photograph(i, 4), tmp_path / image.format(i))
+    labels = read(tmp_path)
+    used = {
+        str(e.path.relative_to(tmp_path)): str(e.mask.relative_to(tmp_path)) for e in labels.images
+    }
+    assert used == {image.format(i): classes.format(i) for i in present}
+    kinds = {problem.kind for problem in labels.problems}
+    assert kinds == {'masks without an image'}
+    assert len(labels.problems) == 2 * (COUNT - len(present))
 
 
 @pytest.mark.parametrize('other', ['test/{}.png', 'testing/images/{}.png', 'unseen/{}.png'])

@@ -12,6 +12,7 @@ from ptnt_mm.labels.class_masks import IGNORED, read_values, voc_colour, without
 from ptnt_mm.labels.model import Labels
 from ptnt_mm.labels.recognise import read_labels, recognise
 from ptnt_mm.labels.tree import Tree
+from ptnt_mm.utils.errors import UserError
 
 from . import drawn
 
@@ -102,6 +103,50 @@ def test_thin_objects_are_classes(tmp_path: Path):
 
     labels = read(draw(tmp_path, mask_of))
     assert len(labels.classes) == 12 and not labels.notes
+
+
+@pytest.mark.parametrize(
+    ('values', 'note'),
+    [
+        (
+            [255, 1, 3, 17, 44, 62],
+            'the values 1; 3; 17; 44; 62 are read as the classes 0 to 4; 255 is',
+        ),
+        (
+            [255, 0, 2, 90, 91, 180],
+            'the values 0; 2; 90; 91; 180 are read as the classes 0 to 4; 255',
+        ),
+        (
+            [255, 0, 1, 5, 30, 31, 60, 61, 90, 100, 120, 150, 180],
+            '0; 1; 5; 30; 31; 60; 61; 90; ...; 150; 180 are read as the classes 0 to 11; 255 is',
+        ),
+        ([0, 64, 128, 191, 255], 'the values 0; 64; 128; 191; 255 are read as the classes 0 to 4'),
+        ([0, 38, 75, 113, 150], 'the values 0; 38; 75; 113; 150 are read as the classes 0 to 4'),
+    ],
+)
+def test_indices_with_gaps_are_no_shades_of_grey(tmp_path: Path, values: list[int], note: str):
+    def mask_of(i: int) -> Image.Image:
+        ground, *others = values
+        return shades([ground, *(others[(2 * i + k) % len(others)] for k in range(4))], i)
+
+    labels = read(draw(tmp_path, mask_of, 4))
+    ignores = values[0] == IGNORED
+    assert note in labels.notes[0]
+    assert (IGNORED in labels.mask_indices) == (not ignores and IGNORED in values)
+
+
+@pytest.mark.parametrize('colours', [[(0, 0, 0), (0, 255, 0), (255, 0, 0)], drawn.COLOURS[:4]])
+def test_the_table_in_the_error_can_be_pasted(tmp_path: Path, colours):
+    colours = np.array(colours, np.uint8)
+    tree = draw(tmp_path, lambda i: Image.fromarray(colours[drawn.indices(i, len(colours) - 1)]))
+    with pytest.raises(UserError, match=r'class_dict\.csv') as refused:
+        read(tree)
+    table = str(refused.value).split('\n', 1)[1]
+    assert '0,0,0' in table.splitlines()[1]
+    (tmp_path / 'class_dict.csv').write_text(table)
+    labels = read(Tree(tmp_path))
+    assert len(labels.classes) == len(colours) and not labels.notes and not labels.problems
+    assert not any((class_of_each(labels, i) == IGNORED).any() for i in range(COUNT))
 
 
 def shuffled_palette(i: int) -> Image.Image:
@@ -223,30 +268,31 @@ def test_more_values_than_there_may_be_classes_are_said(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ('mask_of', 'is_numbered'),
+    ('mask_of', 'is_numbered', 'may_be'),
     [
-        (lambda i: drawn.indices(i, 3 + i), True),
-        (lambda i: drawn.with_palette(drawn.indices(i, 3 + i)), True),
-        (lambda i: drawn.indices(i, 5), False),
-        (lambda i: drawn.indices(i, 1 + i % 2), False),
-        (lambda i: drawn.indices(i, 3 + i) % 5, False),
-        (lambda i: drawn.indices(i, 3 + i) * 2, False),
+        (lambda i: drawn.indices(i, 3 + i), True, False),
+        (lambda i: drawn.with_palette(drawn.indices(i, 3 + i)), True, False),
+        (lambda i: drawn.indices(i, 5), False, False),
+        (lambda i: drawn.indices(i, 1 + i % 2), False, True),
+        (lambda i: drawn.indices(i, 3 + i) % 5, False, False),
+        (lambda i: drawn.indices(i, 3 + i) * 2, False, True),
+        (lambda i: drawn.indices(i, 3) + i * (drawn.indices(i, 3) > 0), False, True),
     ],
-    ids=['numbers', 'palette', 'as many in each', 'few', 'several areas', 'even'],
+    ids=['numbers', 'palette', 'as many in each', 'few', 'several areas', 'even', 'tracks'],
 )
 def test_numbers_that_differ_in_each_mask_are_objects(
-    tmp_path: Path, mask_of: Callable, is_numbered: bool
+    tmp_path: Path, mask_of: Callable, is_numbered: bool, may_be: bool
 ):
     def as_image(i: int) -> Image.Image:
         mask = mask_of(i)
-        return mask if isinstance(mask, Image.Image) else Image.fromarray(mask)
+        return mask if isinstance(mask, Image.Image) else Image.fromarray(mask.astype(np.uint8))
 
     tree = draw(tmp_path, as_image, 8)
     found = recognise(tree)
     assert found.format.name == ('numbered-masks' if is_numbered else 'class-masks')
     # The other way to read them is there if it is asked for, but not spoken of without a reason.
     assert any('Class masks' in line for line in found.others) == is_numbered
-    assert not any('umbered' in line for line in found.others)
+    assert any('`format=numbered-masks`' in line for line in found.others) == may_be
     assert recognise(tree, task='instance').format.name == 'numbered-masks'
     assert read(tree).mask_indices
     if not is_numbered:

@@ -200,7 +200,7 @@ def via(root: Path, *regions: dict, attributes: dict | None = None) -> Path:
 
 SHAPES = {
     'polygon': (
-        dict(all_points_x=[10, 30, 30, 10], all_points_y=[5, 5, 35, 35]), _BOX,
+        dict(all_points_x=[10, 20, 30, 30, 10], all_points_y=[5, 5, 5, 35, 35]), _BOX,
     ),
     'circle': (dict(cx=30, cy=20, r=10), (20, 10, 20, 20)),
     'ellipse': (dict(cx=50, cy=25, rx=20, ry=10, theta=0), (30, 15, 40, 20)),

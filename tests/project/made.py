@@ -150,7 +150,8 @@ def yolo_polygons(root: Path) -> Path:
     yolo(root)
     for i in range(COUNT):
         (name, (left, top, right, bottom)), (_, dot) = boxes_of(i)
-        points = (left, top, right, top, right, bottom, left, bottom)
+        # Four corners would be those of a rotated box.
+        points = (left, top, (left + right) / 2, top, right, top, right, bottom, left, bottom)
         scaled = (value / SIZE[k % 2] for k, value in enumerate(points))
         polygon = ' '.join(map(str, (NAMES.index(name), *scaled)))
         corners = (dot[0], dot[1], dot[2], dot[1], dot[2], dot[3], dot[0], dot[3])
@@ -235,6 +236,8 @@ def coco_annotations(numbers: range, first: int = 0) -> list[dict]:
     for i in numbers:
         for name, (left, top, right, bottom) in boxes_of(i):
             width, height = right - left, bottom - top
+            # Four corners would be those of a rotated box.
+            outline = (left, top, right, top, right, bottom, left, bottom, left, top + height / 2)
             annotations.append(
                 dict(
                     id=len(annotations) + 1,
@@ -242,7 +245,7 @@ def coco_annotations(numbers: range, first: int = 0) -> list[dict]:
                     category_id=first + NAMES.index(name),
                     bbox=[left, top, width, height],
                     area=width * height,
-                    segmentation=[[left, top, right, top, right, bottom, left, bottom]],
+                    segmentation=[list(outline)],
                     iscrowd=0,
                 )
             )

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,11 @@ from labelformat.formats.pascalvoc import PascalVOCObjectDetectionInput
 from labelformat.formats.yolov8 import YOLOv8ObjectDetectionInput
 
 from ptnt_mm.inference.source import Results
-from ptnt_mm.labels.model import Labels, Outcome
+from ptnt_mm.labels.model import LabelledImage, Labels, Outcome
 from ptnt_mm.labels.recognise import read_labels, recognise
 from ptnt_mm.labels.tree import Tree
+from ptnt_mm.project.create import choose_task
+from ptnt_mm.project.facts import leave_out_narrow
 from ptnt_mm.utils.errors import UserError
 
 from . import made
@@ -178,6 +181,138 @@ def test_polygons_and_masks_are_kept(tmp_path: Path):
     assert not read(made.yolo(tmp_path / 'boxes')).has_masks()
 
 
+def rotated_coco(root: Path, **settings: Callable) -> Path:
+    """COCO with other boxes or masks, made from left, top, width and height."""
+    made.label_studio(root)
+    content = json.loads((root / 'result.json').read_text())
+    for annotation in content['annotations']:
+        box = annotation['bbox']
+        annotation |= dict(segmentation=[]) | {k: make(*box) for k, make in settings.items()}
+    (root / 'result.json').write_text(json.dumps(content))
+    return root
+
+
+def rotated_labelme(root: Path, kind: str) -> Path:
+    made.labelme(root)
+    for file in root.rglob('*.json'):
+        content = json.loads(file.read_text())
+        content['shapes'] = [
+            dict(label='cell', shape_type=kind, points=[[20, 5], [35, 20], [20, 35], [5, 20]])
+        ]
+        file.write_text(json.dumps(content))
+    return root
+
+
+def rotated_voc(root: Path) -> Path:
+    """roLabelImg's boxes, beside an upright one."""
+    made.voc(root)
+    box = '<robndbox><cx>20</cx><cy>20</cy><w>30</w><h>10</h><angle>0.8</angle></robndbox>'
+    for file in root.rglob('*.xml'):
+        text = re.sub('<bndbox>.*?</bndbox>', box, file.read_text(), count=1, flags=re.DOTALL)
+        file.write_text(text)
+    return root
+
+
+def rotated_yolo(root: Path) -> Path:
+    made.yolo(root)
+    for file in root.rglob('im*.txt'):
+        file.write_text('0 0.5 0.1 0.9 0.5 0.5 0.9 0.1 0.5\n')
+    return root
+
+
+def upright(x: float, y: float, w: float, h: float) -> list[list[float]]:
+    return [[x, y, x + w, y, x + w, y + h, x, y + h]]
+
+
+ROTATED = {
+    'rectangles in COCO': lambda root: rotated_coco(root, segmentation=upright),
+    'closed rectangles': lambda root: rotated_coco(
+        root, segmentation=lambda *box: [[*upright(*box)[0], *box[:2]]]
+    ),
+    'five numbers': lambda root: rotated_coco(
+        root, bbox=lambda x, y, w, h: [x + w / 2, y + h / 2, w, h, 10.0]
+    ),
+    'eight numbers': lambda root: rotated_coco(root, bbox=lambda *box: upright(*box)[0]),
+    'X-AnyLabeling': lambda root: rotated_labelme(root, 'rotation'),
+    'LabelMe': lambda root: rotated_labelme(root, 'oriented_rectangle'),
+    'roLabelImg': rotated_voc,
+    'YOLO': rotated_yolo,
+}
+
+
+@pytest.mark.parametrize('kind', ROTATED)
+def test_rotated_boxes_are_boxes_and_a_line_says_so(tmp_path: Path, kind: str):
+    tree = Tree(ROTATED[kind](tmp_path))
+    recognised = recognise(tree)
+    labels = read_labels(tree, recognised)
+    numbers = [len(image.objects) for image in labels.images]
+    assert len(numbers) == made.COUNT and all(numbers)
+    assert {problem.outcome for problem in labels.problems} <= {'clipped'}
+    assert choose_task(recognised, labels, None) == 'detection'
+    assert 'the upright box around each is used' in labels.notes[-1]
+    if kind != 'roLabelImg':  # some of its boxes are upright
+        assert choose_task(recognised, labels, 'instance') == 'instance'
+
+
+@pytest.mark.parametrize('with_box', [True, False])
+def test_polygons_of_voc_are_masks(tmp_path: Path, with_box: bool):
+    made.voc(tmp_path)
+    for file in tmp_path.rglob('*.xml'):
+        corners = '<x1>5</x1><y1>6</y1><x2>30</x2><y2>6</y2><x3>9</x3><y3>30</y3>'
+        polygon = f'<polygon>{corners}</polygon>'
+        box = r'\g<0>' if with_box else ''
+        text = re.sub('<bndbox>.*?</bndbox>', box + polygon, file.read_text(), flags=re.DOTALL)
+        file.write_text(text)
+    recognised = recognise(Tree(tmp_path))
+    assert recognised.format.name == 'voc-polygons' and not recognised.others
+    labels = read_labels(Tree(tmp_path), recognised)
+    objects = [item for image in labels.images for item in image.objects]
+    assert objects and all(item.segmentation == [[5, 6, 30, 6, 9, 30]] for item in objects)
+    assert choose_task(recognised, labels, None) == 'instance'
+
+
+@pytest.mark.parametrize(
+    ('size', 'task', 'asked', 'is_left_out'),
+    [
+        ((2000, 3), 'detection', None, True),
+        ((3, 2000), 'instance', None, True),
+        ((2000, 3), 'semantic', 1333, False),
+        ((100, 1), 'detection', 64, True),
+        ((2000, 30), 'detection', 64, False),
+        ((2000, 3), 'classification', None, True),
+        ((2000, 30), 'classification', None, False),
+    ],
+)
+def test_images_too_narrow_to_be_resized_are_left_out(
+    size: tuple[int, int], task: str, asked: int | None, is_left_out: bool
+):
+    images = [LabelledImage(Path('a.png'), (40, 30)), LabelledImage(Path('thin.png'), size)]
+    labels = Labels(images=images)
+    leave_out_narrow(labels, task, asked)
+    assert (len(labels.images) == 1) == is_left_out
+    assert [problem.file for problem in labels.problems] == [Path('thin.png')] * is_left_out
+
+
+def test_images_of_lvis_are_named_by_their_addresses(tmp_path: Path):
+    made.label_studio(tmp_path)
+    content = json.loads((tmp_path / 'result.json').read_text())
+    for entry in content['images']:
+        name = entry.pop('file_name').rpartition('\\')[2]
+        entry['coco_url'] = f'http://images.cocodataset.org/train2017/{name}'
+    (tmp_path / 'result.json').write_text(json.dumps(content))
+    labels = read(tmp_path)
+    assert len(labels.images) == made.COUNT and not labels.problems
+
+
+def test_keys_of_coco_in_the_singular_are_read(tmp_path: Path):
+    made.label_studio(tmp_path)
+    text = (tmp_path / 'result.json').read_text()
+    text = text.replace('"annotations"', '"annotation"').replace('"file_name"', '"filename"')
+    (tmp_path / 'result.json').write_text(text)
+    labels = read(tmp_path)
+    assert len(labels.images) == made.COUNT and not labels.problems
+
+
 def test_small_numbers_are_classes_unless_objects_are_asked_for(tmp_path: Path):
     tree = Tree(made.class_masks(tmp_path))
     found = recognise(tree)
@@ -236,7 +371,7 @@ def test_colours_are_classes_by_their_table(tmp_path: Path):
 def test_colours_without_a_table_are_explained(tmp_path: Path):
     made.colour_masks(tmp_path)
     (tmp_path / 'class_dict.csv').unlink()
-    with pytest.raises(UserError, match=r'64,0,128.*class_dict\.csv'):
+    with pytest.raises(UserError, match=r'(?s)class_dict\.csv.*64,0,128'):
         read(tmp_path)
 
 

@@ -119,3 +119,25 @@ def test_postscript_is_not_run(tmp_path: Path):
         read_rgb(file)
     assert 'not an image' in open_image(ImageFile(file), None)[2]
     assert 'not an image' in str(open_mask(ImageFile(file, mask=file), 'pillow'))
+
+
+@pytest.mark.parametrize(
+    ('size', 'settings', 'is_found'),
+    [
+        ((900, 1), dict(type='Resize', scale=(320, 320), keep_ratio=True), True),
+        ((600, 1), dict(type='Resize', scale=(320, 320), keep_ratio=True), False),
+        ((600, 1), dict(type='RandomResize', scale=(320, 320), ratio_range=(0.75, 1.3)), False),
+        (
+            (600, 1),
+            dict(type='RandomResize', scale=(320, 320), ratio_range=(0.75, 1.3), keep_ratio=True),
+            True,
+        ),
+        ((900, 1), dict(type='Resize', scale=(320, 320)), False),
+        ((900, 1), dict(type='Resize', scale_factor=0.1, keep_ratio=True), False),
+    ],
+)
+def test_an_image_of_which_resizing_leaves_nothing(tmp_path: Path, size, settings, is_found: bool):
+    Image.new('RGB', size).save(tmp_path / 'a.png')
+    _, kind, evidence = open_image(ImageFile(tmp_path / 'a.png'), None, [settings])
+    assert (kind is not None and 'narrow' in kind.what) == is_found
+    assert (f'{size[0]}x{size[1]}' in evidence) == is_found

@@ -4,7 +4,11 @@ _base_ = 'mmdet::_base_/models/retinanet_r50_fpn.py'
 
 model = dict(
     # Images scaled to [-1, 1], as for the published weights.
-    data_preprocessor=dict(mean=[127.5, 127.5, 127.5], std=[127.5, 127.5, 127.5]),
+    data_preprocessor=dict(
+        mean=[127.5, 127.5, 127.5],
+        std=[127.5, 127.5, 127.5],
+        pad_size_divisor=64,  # the last stride that the pyramid enlarges
+    ),
     backbone=dict(_delete_=True, type='PyramidTNT', out_norms=True),
     neck=dict(
         _delete_=True,

@@ -7,8 +7,9 @@ data_preprocessor = dict(
     mean=[127.5, 127.5, 127.5],
     std=[127.5, 127.5, 127.5],
     size=(512, 512),
-    # Pad test images that are smaller than the backbone accepts.
-    test_cfg=dict(size=(8, 8)),
+    # Test images are padded to multiples of the backbone's last stride: a map that covers a part of
+    # a cell has a whole one, and the head would squeeze it.
+    test_cfg=dict(size_divisor=64),
 )
 model = dict(
     data_preprocessor=data_preprocessor,

@@ -1,9 +1,10 @@
 # The models of `ptnt new --detector`: the name of each is that of its fragment in models/.
 #
-# `finest` is the stride of its first level, and `smallest` the side of the smallest object that it
-# finds, both in pixels. `anchors` lists the settings for anchors below its usual 32 pixels, by the
-# side of the smallest. The usual ones stay: with half the usual sides alone, every object would be
-# found on a map half as fine.
+# `finest` is the stride of its first level, `coarsest` that of the last one that it resizes with
+# any backbone if it is not 32, and `smallest` the side of the smallest object that it finds, all in
+# pixels. `anchors` lists the settings for anchors below its usual 32 pixels, by the side of the
+# smallest. The usual ones stay: with half the usual sides alone, every object would be found on a
+# map half as fine.
 detectors = dict(
     gfl=dict(task='detection', finest=8, smallest=21),
     retinanet=dict(
@@ -41,8 +42,8 @@ detectors = dict(
         },
     ),
     condinst=dict(task='instance', finest=8, smallest=16),
-    solov2=dict(task='instance', finest=4, smallest=8),
-    rtmdet_ins=dict(task='instance', finest=8, smallest=16),
+    solov2=dict(task='instance', finest=4, coarsest=64, smallest=8),
+    rtmdet_ins=dict(task='instance', finest=8, coarsest=128, smallest=16),
     semantic_fpn=dict(task='semantic', finest=4, smallest=8),
     segformer=dict(task='semantic', finest=4, smallest=8),
     upernet=dict(task='semantic', finest=4, smallest=8),

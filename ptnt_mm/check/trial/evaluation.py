@@ -138,14 +138,6 @@ def why_not_evaluated(view: ConfigView, split: str) -> str:
     return f'{prepares[0]} prepares the model' if prepares else ''
 
 
-def with_tta_pipeline(view: ConfigView) -> ConfigView:
-    """A copy of a config whose test data goes through the pipeline of ``ptnt test --tta``."""
-    config = copy.deepcopy(view.config)
-    for data_set in ConfigView(config).test.data_sets:
-        data_set.settings['pipeline'] = config.tta_pipeline
-    return ConfigView(config)
-
-
 def _size(sample: dict) -> tuple[int, ...]:
     image = sample.get('inputs')
     return tuple(image.shape) if isinstance(image, Tensor) else ()

@@ -15,7 +15,6 @@ from ptnt_mm.check.trial.evaluation import (
     Evaluation,
     check_monitored,
     why_not_evaluated,
-    with_tta_pipeline,
 )
 from ptnt_mm.check.trial.failed_steps import StepFailure, at, describe
 from ptnt_mm.check.trial.setup import (
@@ -29,6 +28,7 @@ from ptnt_mm.check.trial.setup import (
     why_not_tried,
 )
 from ptnt_mm.config.settings import type_name
+from ptnt_mm.config.tta import check_tta_scales, with_tta
 from ptnt_mm.config.view import ConfigView, Split
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.findings import Finding, Severity, as_warning, error, note, of_kind, ok
@@ -80,7 +80,8 @@ class TriedSteps:
         """Evaluate a test image with test-time augmentation, if the config has it."""
         given = [key for key in ('tta_model', 'tta_pipeline') if self.view.config.get(key)]
         if len(given) == 2 and not self._why_not_tried('test') and self.model is not None:
-            view = with_tta_pipeline(self.view)
+            view = ConfigView(with_tta(self.view.config))
+            yield from check_tta_scales(self.view)
             with waiting('Evaluating an image with test-time augmentation'):
                 found = Evaluation(view, 'test', self.model, self.data, with_tta=True).check()
                 # Training works without.

@@ -4,10 +4,12 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from mmengine.dataset import Compose
 from mmengine.hooks import Hook
 from mmengine.logging import print_log
 
 from ptnt_mm.explain.causes import one_line
+from ptnt_mm.explain.frames import place_in_own_code
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.errors import UserError
 
@@ -20,6 +22,7 @@ class SkipCorruptImagesHook(Hook):
     replacement; without this hook, mmdet and mmseg stop at the first such file. Each worker of the
     data loader counts the files it reads, each once. In epoch-based training, workers start from 0
     in every epoch. Annotations that do not come from separate files, such as boxes, stop the run.
+    So do other steps of a pipeline that fail; the error names the image, also in evaluations.
 
     Iteration-based training needs :class:`RepeatableIterBasedTrainLoop`: MMEngine's own loop starts
     its workers before any hook is called.
@@ -47,6 +50,14 @@ class SkipCorruptImagesHook(Hook):
         """Wrap the steps that read files, before workers get copies of them."""
         self.watch(runner.train_dataloader.dataset)
 
+    def before_val_epoch(self, runner: Any) -> None:
+        """Let errors name the image."""
+        _name_images(runner.val_dataloader.dataset)
+
+    def before_test_epoch(self, runner: Any) -> None:
+        """Let errors name the image."""
+        _name_images(runner.test_dataloader.dataset)
+
     def watch(self, data_set: Any) -> None:
         """Wrap the steps of a data set that read files; MMEngine then replaces unreadable ones."""
         for part in with_pipelines(data_set):
@@ -56,6 +67,29 @@ class SkipCorruptImagesHook(Hook):
                 reads = number == 0 or type(step).__name__.startswith('Load')
                 if reads and not isinstance(step, _Watched):
                     steps[number] = _Watched(step, self._limit, self._unreadable)
+        _name_images(data_set)
+
+
+class _NamingImages(Compose):
+    """A pipeline whose errors name the image; it takes the place of another one."""
+
+    def __call__(self, data: dict) -> dict | None:
+        file = data.get('img_path') or f'image {data.get("sample_idx")}'
+        try:
+            return super().__call__(data)
+        except UserError:
+            raise
+        except Exception as error:  # transforms may raise anything
+            raise UserError(
+                f'{file} cannot be prepared for the network: {one_line(error, named=True)}'
+                f'{place_in_own_code(error)}. Correct it or remove it from the data'
+            ) from error
+
+
+def _name_images(data_set: Any) -> None:
+    for part in with_pipelines(data_set):
+        if type(part.pipeline) is Compose:
+            part.pipeline = _NamingImages(part.pipeline.transforms)
 
 
 class _Watched:

@@ -130,7 +130,7 @@ def _read(tree: Tree) -> Labels:
             continue
         image = collector.image(path, path, split)
         if image is not None:
-            collector.set(replace(image, label=name, split=split))
+            collector.set(replace(image, label=name.strip(), split=split))
     labels = collector.finish()
     labels.classes = sorted({image.label for image in labels.images})
     labels.notes += level.notes

@@ -5,6 +5,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path, PurePosixPath
 
 from ptnt_mm.labels.class_masks import (
@@ -36,6 +37,8 @@ _NAMES = re.compile(
     r'(.*[_ -])?(class(es)?|labels?|categor(y|ies)|codes|names)([_ -]?(names?|list|map))?'
 )
 _COLOUR_LINE = re.compile(r'(\d{1,3})[\s,]+(\d{1,3})[\s,]+(\d{1,3})[\s,]+(\D.*)')
+_VISIBLE = 8  # levels between shades of grey, at least
+_LISTED = 40  # colours
 _VALUES = 20  # in one mask, on average; more are hardly classes
 
 
@@ -166,12 +169,12 @@ def _classes(
 ) -> tuple[list[str], dict[int, int]]:
     """The names of the classes, and the index of each value in the masks."""
     values = total.keys() - edges
-    colours = [value for value, _ in total.most_common() if value > IGNORED]
+    colours = [value for value in total if value > IGNORED]
     if colours and not table.colours and not all(map(is_of_palette, plain)):
         raise UserError(
-            f'the masks in {tree.root} have colours or numbers above 255 '
-            f'({first_few(map(shown_value, colours))}), and no table gives their classes: write '
-            'class_dict.csv there, with the columns name,r,g,b'
+            f'the masks in {tree.root} have colours or numbers above 255, and no table gives their '
+            'classes: write class_dict.csv there, with a name for each class; colours without a '
+            f'line are ignored\n{_template(total)}'
         )
     are_indices = values <= table.names.keys() | {IGNORED}
     if table.colours and (colours or values <= table.colours.keys() or not are_indices):
@@ -191,17 +194,31 @@ def _classes(
         names = [table.names.get(i, f'class {i}') for i in range(last + 1)]
         return names, {i: i for i in range(last + 1) if i != IGNORED}
     indices = sorted(values - {IGNORED})
-    # A few values far apart are shades of grey, chosen to be visible.
     if indices[-1] >= 2 * len(indices) + 20:
-        indices = sorted(values)
-        shown = '; '.join(map(shown_value, indices[:10])) + ('; ...' if len(indices) > 10 else '')
-        labels.notes.append(f'the values {shown} are read as the classes 0 to {len(indices) - 1}')
+        # Shades of grey are chosen to be visible, so that each is far from the next.
+        if min(b - a for a, b in pairwise(sorted(values))) >= _VISIBLE:
+            indices = sorted(values)
+        several = [*map(shown_value, indices[:8]), '...', *map(shown_value, indices[-2:])]
+        shown = '; '.join(several if len(indices) > 10 else map(shown_value, indices))
+        ignored = '; 255 is ignored' if IGNORED in values - {*indices} else ''
+        last = len(indices) - 1
+        labels.notes.append(f'the values {shown} are read as the classes 0 to {last}{ignored}')
     elif indices[0] == 0:
         indices = list(range(indices[-1] + 1))
     names = [f'class {shown_value(value)}' for value in indices]
     if indices[0] == 0 and _is_background(len(indices), plain):
         names[0] = BACKGROUND
     return names, {value: index for index, value in enumerate(indices)}
+
+
+def _template(total: Counter[int]) -> str:
+    """The lines of a table of colours, each with its share of the pixels, the largest first."""
+    lines = ['name,r,g,b,share of the pixels']
+    for i, (value, count) in enumerate(total.most_common(_LISTED)):
+        rgb = shown_value(value) if value > IGNORED else f'{value},{value},{value}'
+        lines.append(f'class {i},{rgb},{count / total.total():.2%}')
+    more = len(total) - _LISTED
+    return '\n'.join(lines) + (f'\nand {counted(more, "rarer value")}' if more > 0 else '')
 
 
 def _fitted_names(table: Table, values: set[int], labels: Labels) -> Table:

@@ -1,6 +1,7 @@
 """COCO's JSON, as written by COCO, Roboflow, Label Studio, CVAT and others."""
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -22,14 +23,17 @@ from ptnt_mm.labels.formats.format import (
     number,
     whole_number,
 )
-from ptnt_mm.labels.masks import area, box_of, usable
-from ptnt_mm.labels.model import LabelledImage, LabelledObject, Labels
+from ptnt_mm.labels.masks import area, box_of, turned_box, usable
+from ptnt_mm.labels.model import LabelledImage, LabelledObject, Labels, box_around
 from ptnt_mm.labels.tree import Tree, split_in
 from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted, first_few
 
-_KEYS = (b'"images"', b'"annotations"', b'"categories"')
+_KEYS = (b'"images?"', b'"annotations?"', b'"categor(?:ies|y)"')
+_LISTS = dict(images='image', annotations='annotation', categories='category')
+_NAMES = ('file_name', 'filename', 'coco_url')  # LVIS has addresses
+_TURNED, _CORNERS = 5, 8  # numbers of a box that has an angle, or its four corners
 _IGNORED = ('iscrowd', 'ignore')
 _FEW = 0.05  # share of image ids that may be used twice by mistake
 _PANOPTIC = b'"segments_info"'
@@ -46,10 +50,10 @@ def _read(tree: Tree) -> Labels:
     for file in _files(tree):
         try:
             content = read_json(file, as_hosts=False)
-            lists = [content[key] for key in ('images', 'annotations', 'categories')]
+            lists = [content.get(key, content.get(other)) for key, other in _LISTS.items()]
             if not all(isinstance(entries, list) for entries in lists):
                 raise UserError('"images", "annotations" or "categories" is not a list')
-        except (UserError, KeyError, TypeError) as error:
+        except (UserError, AttributeError) as error:
             collector.labels.report(file, UNREADABLE, str(error))
         else:
             _add(collector, file, *lists)
@@ -73,7 +77,7 @@ def _add(collector: Collector, file: Path, images: list, annotations: list, cate
     split = split_in(file.stem) or tree.split_of(file)
     known: dict[str, LabelledImage | None] = {}
     for key, entries in _by_id(labels, file, images).items():
-        name, stated = entries[0]['file_name'], _size(entries[0])
+        name, stated = _name(entries[0]), _size(entries[0])
         path = tree.find_image(name, file.parent, split)
         known[key] = collector.image(file, path, split, stated, name)
     found: dict[str, list[dict]] = {}
@@ -116,15 +120,14 @@ def _by_id(labels: Labels, file: Path, images: list) -> dict[str, list[dict]]:
     """
     by_id: dict[str, list[dict]] = {}
     for entry in images:
-        name = entry.get('file_name') if isinstance(entry, dict) else None
-        if isinstance(name, str) and name:
+        if isinstance(entry, dict) and _name(entry):
             by_id.setdefault(_key(entry.get('id')), []).append(entry)
         else:
             labels.report(file, without_usable('images', 'file_name'), str(entry)[:80])
     shared = {
-        key: list(dict.fromkeys(entry['file_name'] for entry in entries))
+        key: names
         for key, entries in by_id.items()
-        if len({entry['file_name'] for entry in entries}) > 1
+        if len(names := list(dict.fromkeys(map(_name, entries)))) > 1
     }
     listed = [f'{key} is {" and ".join(names[:2])}' for key, names in shared.items()]
     if len(shared) > _FEW * len(by_id):
@@ -136,6 +139,11 @@ def _by_id(labels: Labels, file: Path, images: list) -> dict[str, list[dict]]:
         del by_id[key]
         labels.report(file, 'ids of several images', text)
     return by_id
+
+
+def _name(entry: dict) -> str:
+    """The name of an image; empty without one."""
+    return next((name for key in _NAMES if isinstance(name := entry.get(key), str) and name), '')
 
 
 def _size(entry: dict) -> tuple[int, int]:
@@ -157,6 +165,11 @@ def _objects(
         # Some programs write zeros, and only the mask is true.
         if isinstance(box, list) and len(box) == 4 and (any(box) or mask is None):
             box = tuple(map(number, box))
+        elif isinstance(box, list) and len(box) in (_TURNED, _CORNERS) and any(box):
+            points = list(map(number, box))
+            if len(box) == _TURNED:
+                points = turned_box(*points[:4], math.radians(-points[4]))
+            mask, box = mask or [points], box_around(points)
         elif (drawn := usable(mask, image.size)[0]) is not None:
             box = box_of(drawn)
         else:

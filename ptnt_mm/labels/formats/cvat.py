@@ -17,11 +17,11 @@ from ptnt_mm.labels.formats.format import (
     read_xml,
     whole_number,
 )
-from ptnt_mm.labels.masks import ellipse, from_pixels, rotated
+from ptnt_mm.labels.masks import ellipse, from_pixels, turned_box
 from ptnt_mm.labels.model import LabelledObject, Labels, box_around, box_between
 from ptnt_mm.labels.tree import Tree, split_named
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import first_few
+from ptnt_mm.utils.text import counted, first_few
 
 
 def _find(tree: Tree) -> str:
@@ -47,6 +47,9 @@ def _read(tree: Tree) -> Labels:
             collector.labels.report(file, UNREADABLE, what)
         for element in root.findall('image'):
             _add(collector, file, element)
+        if tags := sum(element.find('tag') is not None for element in root.findall('image')):
+            what = 'tags, which are classes of whole images: export them as "ImageNet"'
+            collector.labels.report(file, what, counted(tags, 'image'))
     return collector.finish()
 
 
@@ -88,9 +91,8 @@ def _box(label: str, element: Element, _: tuple[int, int]) -> LabelledObject:
     angle = math.radians(float(element.get('rotation') or 0))
     if not angle:
         return LabelledObject(label, box_between(left, top, right, bottom))
-    x, y, w, h = (left + right) / 2, (top + bottom) / 2, (right - left) / 2, (bottom - top) / 2
-    corners = ((-w, -h), (w, -h), (w, h), (-w, h))
-    points = rotated(corners, x, y, angle)
+    centre = (left + right) / 2, (top + bottom) / 2
+    points = turned_box(*centre, right - left, bottom - top, angle)
     return LabelledObject(label, box_around(points), [points])
 
 

@@ -102,7 +102,7 @@ def _object(
         flat = ellipse(x, y, radius, radius)
     elif kind == 'mask':
         return _mask(label, points, shape, size)
-    elif kind not in ('polygon', 'oriented_rectangle'):
+    elif kind not in ('polygon', 'oriented_rectangle', 'rotation'):  # the last of X-AnyLabeling
         return None
     return LabelledObject(label, box_around(flat), [flat])
 

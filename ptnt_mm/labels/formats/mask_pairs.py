@@ -1,7 +1,7 @@
 """Find and read the mask of each image: what their names have in common, and what they show."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
@@ -13,7 +13,6 @@ from PIL import Image
 
 from ptnt_mm.labels.class_masks import (
     IGNORED,
-    MASK_DECODERS,
     NOT_READABLE,
     OF_OTHER_SIZE,
     UnusableMaskError,
@@ -33,7 +32,7 @@ from ptnt_mm.labels.formats.paired_names import (
 from ptnt_mm.labels.formats.paired_pictures import FLAT, PHOTOGRAPH, Pictures
 from ptnt_mm.labels.model import LabelledImage
 from ptnt_mm.labels.tree import Tree, split_in
-from ptnt_mm.utils.decoding import why_unreadable
+from ptnt_mm.utils.decoding import DECODERS, why_unreadable
 from ptnt_mm.utils.many_files import on_threads
 from ptnt_mm.utils.text import counted
 
@@ -46,6 +45,8 @@ _MASK = re.compile(
 _IMAGE = re.compile(r'(images?|imgs?|pictures?|photos?|input|rgb|jpegimages|pngimages|leftimg8bit)')
 _PAINTED = re.compile(r'(viz|visual.*|overlays?|overlaid|blend.*|preview|painted|drawn)')
 _OF_OBJECTS = re.compile(r'(.*object|instances?|inst|instanceids|panoptic)')
+
+_NAMED = re.compile(f'{_MASK.pattern}|{_OF_OBJECTS.pattern}')
 
 _CONSTANT = 3  # the kind of masks that are all equal
 _RUNS = 'runs'  # the folder of YOLO's results
@@ -71,6 +72,11 @@ class Pairs:
     unused: list[Path] = field(default_factory=list)
     painted: dict[Path, int] = field(default_factory=dict)
     others: list[tuple[Path, Path, int]] = field(default_factory=list)
+
+    @property
+    def folders(self) -> set[Path]:
+        """The folders of the masks."""
+        return {mask.parent for mask in self.masks.values()}
 
 
 @dataclass(frozen=True)
@@ -180,7 +186,7 @@ def _splits_in_folders(tree: Tree, images: Iterable[Path]) -> dict[Path, str | N
 def has_large_numbers(masks: Sequence[Path]) -> bool:
     """Whether masks have numbers above 255, as object numbers may be, and classes never are."""
     for mask in spread(masks, 20):
-        with suppress(Exception), Image.open(mask, formats=MASK_DECODERS) as stored:  # of any kind
+        with suppress(Exception), Image.open(mask, formats=DECODERS) as stored:  # of any kind
             if stored.mode.startswith('I') and stored.getextrema()[1] > IGNORED:
                 return True
     return False
@@ -232,9 +238,14 @@ def find_pairs(tree: Tree) -> Pairs:
             judged = [view for relation in found if (view := _judge(relation, pictures))]
             most = max((len(view.relation.pairs) for view in judged), default=0)
             ranked = sorted(judged, key=lambda view: view.rank(most))
-            new = [view for view in ranked if _take(view, pairs, pictures)]
-            views += new
-            if not new:
+            before = len(views)
+            for view in ranked:
+                # Masks whose images are missing are no images of other masks.
+                images, folders = [names[image] for image, _ in view.relation.pairs], pairs.folders
+                named = sum(_is_named_as_mask(image, views, folders) for image in images)
+                if 2 * named < len(images) and _take(view, pairs, pictures):
+                    views.append(view)
+            if len(views) == before:
                 break
     _set_painted_aside(names, pairs, pictures)
     _set_unused_aside(names, views, pairs)
@@ -250,7 +261,7 @@ def _is_known(folder: str) -> bool:
 
 def has_folder_of_masks(tree: Tree) -> bool:
     """Whether the name of a folder of pictures speaks of masks."""
-    parents = {file.parent for file in (*tree.images, *tree.with_suffix('.gif'))}
+    parents = {file.parent for file in tree.images}
     paths = (tree.relative(parent).parts for parent in parents)
     folders = {folder for path in paths if _RUNS not in path for folder in path}
     return any(_any(_MASK, name_of(Path(), [folder]).kinds) for folder in folders)
@@ -258,8 +269,7 @@ def has_folder_of_masks(tree: Tree) -> bool:
 
 def _pictures(tree: Tree) -> list[Path]:
     """The files that may be images or masks: not the pictures of YOLO's runs."""
-    files = sorted({*tree.images, *tree.with_suffix('.gif')})
-    return [file for file in files if _RUNS not in tree.folders(file)]
+    return [file for file in tree.images if _RUNS not in tree.folders(file)]
 
 
 def _set_painted_aside(names: dict[Path, Name], pairs: Pairs, pictures: Pictures) -> None:
@@ -291,18 +301,22 @@ def _is_painted(
 
 def _set_unused_aside(names: dict[Path, Name], views: Sequence[_View], pairs: Pairs) -> None:
     """Set the other files aside that have the names of masks."""
-    folders = {mask.parent for mask in pairs.masks.values()}
-    for file, name in names.items():
-        if file in pairs.masks or file in pairs.aside:
-            continue
-        for view in views:
-            words = view.relation.second
-            is_named = words <= name.kinds and not view.relation.first & name.kinds
-            # Words name a mask anywhere, a suffix only where masks are.
-            if is_named and (file.parent in folders or len(words - {file.suffix.lower()}) > 0):
-                pairs.unused.append(file)
-                break
+    others, folders = names.keys() - pairs.masks.keys() - pairs.aside, pairs.folders
+    named = (file for file in others if _is_named_as_mask(names[file], views, folders))
+    pairs.unused += sorted(named)
     pairs.aside |= set(pairs.unused)
+
+
+def _is_named_as_mask(name: Name, views: Sequence[_View], folders: Set[Path]) -> bool:
+    """Whether a file has the words of the masks of a view, and not those of its images."""
+    relations_with = (view.relation for view in views if view.relation.second <= name.kinds)
+    suffix = {name.file.suffix.lower()}
+    # Words name a mask anywhere, a suffix only where masks are.
+    return any(
+        not relation.first & name.kinds
+        and (relation.second - suffix or name.file.parent in folders)
+        for relation in relations_with
+    )
 
 
 def _judge(relation: Relation, pictures: Pictures) -> _View | None:
@@ -313,7 +327,7 @@ def _judge(relation: Relation, pictures: Pictures) -> _View | None:
     if score < 0:
         relation, sample = relation.turned(), [pair[::-1] for pair in sample]
         score, contrast = -score, -contrast
-    is_named = _any(_MASK, relation.second) and not _any(_MASK, relation.first)
+    is_named = _any(_NAMED, relation.second) and not _any(_NAMED, relation.first)
     is_painted = _any(_PAINTED, relation.second)
     if contrast < 0 or not (contrast or (is_named and not is_painted)):
         return None
@@ -334,7 +348,7 @@ def _judge(relation: Relation, pictures: Pictures) -> _View | None:
 
 def _hint(words: Words) -> int:
     """Above 0 for words of masks, below 0 for words of images."""
-    return 2 * _any(_MASK, words) - _any(_IMAGE, words)
+    return 2 * _any(_NAMED, words) - _any(_IMAGE, words)
 
 
 def _any(pattern: re.Pattern, words: Words) -> bool:

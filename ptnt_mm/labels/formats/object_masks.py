@@ -1,6 +1,7 @@
 """Masks of objects without a class: a file for each object, or a number for each in one file."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import cv2
@@ -8,6 +9,7 @@ import numpy as np
 from PIL import Image
 
 from ptnt_mm.labels.class_masks import (
+    IGNORED,
     NOT_READABLE,
     OF_OTHER_SIZE,
     count_values,
@@ -168,6 +170,32 @@ def _has_several_values(mask: Path) -> bool:
         return False
 
 
+def may_be_numbered(tree: Tree) -> str:
+    """A description of class masks whose values may also be numbers of objects; or empty.
+
+    Each value is one area, and the values of each mask are 1 to N, or differ from mask to mask, as
+    those of tracks do.
+    """
+    found, areas = [], 0
+    masks = list(find_pairs(tree).masks.values())
+    for mask in spread(masks, _SAMPLE):
+        with suppress(Exception):  # decoders may raise anything
+            pixels = indices_of(read_values(mask))
+            values = spread(np.unique(pixels[(pixels > 0) & (pixels != IGNORED)]).tolist(), _VALUES)
+            found += [frozenset(values)] if values else []
+            areas += sum(_areas(pixels == value) for value in values)
+    several = [values for values in found if len(values) > 1]
+    are_counted = all(max(values) == len(values) for values in found) and len(set(found)) > 1
+    differ = 2 * len(several) >= len(found) and 3 * len(set(several)) >= 2 * len(several)
+    if not several or not (are_counted or differ) or areas > 1.1 * sum(map(len, found)):
+        return ''
+    return f'{counted(len(masks), "mask")} whose values are one area each; if each is one object'
+
+
+def _areas(inside: np.ndarray) -> int:
+    return cv2.connectedComponents(inside.astype(np.uint8))[0] - 1
+
+
 def _are_numbered(masks: list[Path]) -> bool:
     """Whether the numbers in each mask are 1 to N, with a different N, and of one area each."""
     highest = []
@@ -189,7 +217,7 @@ def _are_numbered(masks: list[Path]) -> bool:
         touching += _touching(pixels)
         for value in spread(values.tolist(), _VALUES):
             sampled += 1
-            areas += cv2.connectedComponents((pixels == value).astype(np.uint8))[0] - 1
+            areas += _areas(pixels == value)
     has_many = max(highest, default=0) > _FEW and len(set(highest)) > 1
     # Classes that lie inside each other, or are layers, touch the class before.
     if touching > 0.8 * (sum(highest) - len(highest)):

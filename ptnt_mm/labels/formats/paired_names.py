@@ -25,6 +25,7 @@ _RUN = re.compile(r'[^\W_]+')
 _CAMEL = re.compile(r'(?<=[a-z])(?=[A-Z])|(?<=[A-Z\d])(?=[A-Z][a-z])')
 _ANNOT = re.compile(r'(?<=train)(?=annot)|(?<=val)(?=annot)|(?<=test)(?=annot)')
 _ORDINAL = re.compile(r'^\d+[\W_]+(?=.*[^\W\d_])')
+_VERSION = re.compile(r'\d+(?:\.\d+)+')
 _NUMBERED = re.compile(r'(\D+)(\d+)|(\d+)(\D+)')
 
 Words = frozenset[str]
@@ -130,6 +131,8 @@ def relations(names: Sequence[Name]) -> list[Relation]:
 @cache
 def _folder_words(folder: str, constant: Words) -> list[tuple[str, str | None]]:
     """The words in the name of a folder, and the splits that they name."""
+    # The numbers of v1.2 are no numbers of pictures.
+    folder = _VERSION.sub(lambda found: found[0].replace('.', 'x'), folder)
     return [(word, split_named(word)) for word in _words(folder, constant)]
 
 

@@ -9,6 +9,7 @@ pixel.
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import count, takewhile
 from pathlib import Path, PurePosixPath
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
@@ -25,7 +26,15 @@ from ptnt_mm.labels.formats.format import (
     text_of,
     whole_number,
 )
-from ptnt_mm.labels.model import LabelledImage, LabelledObject, Labels, Outcome, box_between
+from ptnt_mm.labels.masks import turned_box
+from ptnt_mm.labels.model import (
+    LabelledImage,
+    LabelledObject,
+    Labels,
+    Outcome,
+    box_around,
+    box_between,
+)
 from ptnt_mm.labels.tree import Tree
 from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.decoding import FORMATS
@@ -155,18 +164,35 @@ def _objects(labels: Labels, file: Path, root: Element) -> Iterator[LabelledObje
     for element in root.iter('object'):
         label = text_of(element, 'name')
         corners = [number(text_of(element, f'bndbox/{key}')) for key in _CORNERS]
+        points = _outline(element)
         if not label:
             labels.report(file, 'objects without a class')
             continue
-        if not all(map(math.isfinite, corners)):
+        if all(map(math.isfinite, corners)):
+            box = box_between(*(value - _HALF for value in corners))
+        elif points:
+            box = box_around(points)
+        else:
             parts = ', '.join(part.tag for part in element)
             labels.report(file, NO_NUMBERS, f'bndbox of {label}; it has {parts}', label)
             continue
-        box = box_between(*(value - _HALF for value in corners))
         ignored = _DIFFICULT if is_set(text_of(element, _DIFFICULT)) else ''
-        yield LabelledObject(label, box, ignored=ignored)
+        yield LabelledObject(label, box, [points] if points else None, ignored)
 
 
+def _outline(element: Element) -> list[float]:
+    """Roboflow's polygon, or the corners of a box that roLabelImg turned; empty without any."""
+    if element.find('robndbox') is not None:
+        keys = ('cx', 'cy', 'w', 'h', 'angle')
+        points = turned_box(*(number(text_of(element, f'robndbox/{key}')) for key in keys))
+    else:
+        places = (f'polygon/{axis}{i}' for i in count(1) for axis in 'xy')
+        texts = takewhile(bool, (text_of(element, place) for place in places))
+        points = list(map(number, texts))
+    return points if len(points) > _FEWEST and all(map(math.isfinite, points)) else []
+
+
+_FEWEST = 4  # numbers of a line, which has no area
 _DIFFICULT = 'difficult'
 _CORNERS = ('xmin', 'ymin', 'xmax', 'ymax')
 
@@ -198,6 +224,19 @@ def _xml_of(image: LabelledImage, name: str) -> bytes:
     return tostring(top, encoding='utf-8')
 
 
+def _find_polygons(tree: Tree) -> str:
+    files = tree.containing('.xml', b'<annotation', b'<polygon>\\s*<x1>')
+    return f'{counted(len(files), "XML file")} with <annotation> and <polygon>' if files else ''
+
+
+POLYGONS = Format(
+    'voc-polygons',
+    'Pascal VOC with polygons',
+    'XML files with <annotation>, and a <polygon> of each object',
+    ('detection', 'instance', 'semantic'),
+    _find_polygons,
+    _read,
+)
 FORMAT = Format(
     'voc',
     'Pascal VOC',

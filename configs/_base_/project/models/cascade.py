@@ -7,7 +7,11 @@ norm_cfg = dict(type='GN', num_groups=16)
 levels = [8, 16, 32, 64, 128]
 model = dict(
     # Images scaled to [-1, 1], as for the published weights.
-    data_preprocessor=dict(mean=[127.5, 127.5, 127.5], std=[127.5, 127.5, 127.5]),
+    data_preprocessor=dict(
+        mean=[127.5, 127.5, 127.5],
+        std=[127.5, 127.5, 127.5],
+        pad_size_divisor=64,  # the last stride of the backbone
+    ),
     backbone=dict(_delete_=True, type='PyramidTNT', arch=_base_.pop('arch'), out_norms=True),
     neck=dict(
         in_channels=_base_.pop('channels'),

@@ -13,7 +13,7 @@ model = dict(
         mean=[127.5, 127.5, 127.5],
         std=[127.5, 127.5, 127.5],
         bgr_to_rgb=True,
-        pad_size_divisor=32,
+        pad_size_divisor=64,  # the last stride of the backbone
     ),
     backbone=dict(type='PyramidTNT', arch=_base_.pop('arch'), out_norms=True),
     neck=dict(

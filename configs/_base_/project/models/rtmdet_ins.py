@@ -3,7 +3,8 @@
 _base_ = './rtmdet.py'
 
 model = dict(
-    data_preprocessor=dict(pad_mask=True),
+    # The maps of masks are made from all levels, each resized to the first.
+    data_preprocessor=dict(pad_mask=True, pad_size_divisor=128),
     bbox_head=dict(
         type='RTMDetInsSepBNHead',
         share_conv=True,

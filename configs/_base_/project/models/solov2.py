@@ -14,7 +14,7 @@ model = dict(
         std=[127.5, 127.5, 127.5],
         bgr_to_rgb=True,
         pad_mask=True,
-        pad_size_divisor=32,
+        pad_size_divisor=64,  # the stride of the last level
     ),
     backbone=dict(type='PyramidTNT', arch=_base_.pop('arch'), out_norms=True),
     neck=[

@@ -1,0 +1,90 @@
+"""Test-time augmentation: that of a config, or its own size, smaller, larger and mirrored."""
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from mmengine.config import Config, ConfigDict
+
+from ptnt_mm.config.hosts import HOSTS
+from ptnt_mm.config.settings import dicts_within, loads_annotations, short_name, type_name
+from ptnt_mm.config.view import ConfigView
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.findings import Finding, warning
+
+_FACTORS = (1.0, 0.75, 1.25)  # of the size of test images
+_FAR = 1.5  # times that size, at which a model has not been trained
+_MIRRORED = ('flip', 'flip_direction')  # what merging needs to know
+
+
+def with_tta(config: Config) -> Config:
+    """A copy of a config whose test data and model are those of ``ptnt test --tta``.
+
+    Without ``tta_pipeline``, the views of an image are made by its test pipeline, at three sizes if
+    that resizes, and each also mirrored. Without ``tta_model``, their predictions are merged by the
+    host's: boxes by non-maximum suppression, the scores of pixels and images by their mean.
+
+    Raises:
+        UserError: if the config states only one of the two, and the host has no such model.
+    """
+    config, view = copy.deepcopy(config), ConfigView(config)
+    if not config.get('tta_model'):
+        if view.host is None:
+            raise UserError(f'`tta=True` needs tta_model and tta_pipeline in {view.name}')
+        config.tta_model = _model(view)
+    pipeline = config.get('tta_pipeline')
+    for data_set in ConfigView(config).test.data_sets:
+        data_set.settings['pipeline'] = pipeline or _pipeline(data_set.pipeline)
+    config.tta_pipeline = ConfigView(config).test.pipeline
+    return config
+
+
+def check_tta_scales(view: ConfigView) -> Iterator[Finding]:
+    """Compare the scales of ``tta_pipeline`` with that of the test images."""
+    own = [step['scale'] for step in view.test.pipeline if _resizes(step)]
+    given = view.config.get('tta_pipeline') or []
+    scales = [step['scale'] for _, step in dicts_within(given, 'tta') if _resizes(step)]
+    ratios = [max(scale) / max(own[0]) for scale in scales if own]
+    if ratios and all(not 1 / _FAR < ratio < _FAR for ratio in ratios):
+        listed = ', '.join(str(tuple(scale)) for scale in scales)
+        what = f'resizes images to {listed}, the test pipeline to {tuple(own[0])}'
+        advice = 'the model was not trained for such sizes: remove tta_pipeline, or use near ones'
+        yield warning('tta_pipeline', what, advice)
+
+
+def _model(view: ConfigView) -> dict[str, Any]:
+    settings = dict(type=HOSTS[view.scope].tta_model)
+    if view.scope != 'mmdet':
+        return settings
+    found = [inner for _, inner in dicts_within(view.test_cfg.get('rcnn', view.test_cfg), '')]
+    most = next((inner['max_per_img'] for inner in found if 'max_per_img' in inner), 100)
+    nms = dict(type='nms', iou_threshold=0.5)
+    return dict(settings, tta_cfg=dict(nms=nms, max_per_img=most))
+
+
+def _pipeline(steps: Sequence[Mapping]) -> list[dict]:
+    """A test pipeline with several views of an image; masks and boxes stay those of the image."""
+    steps = [ConfigDict(step) for step in steps]
+    first = next((i for i, step in enumerate(steps) if short_name(step) == 'Resize'), 1)
+    labels = [step for step in steps if loads_annotations(short_name(step))]
+    before = [step for step in steps[:first] if step not in labels]
+    after = [step for step in steps[first:] if step not in labels]
+    views = []
+    if after and _resizes(after[0]):
+        resize, *after = after
+        views = [[_scaled(resize, factor) for factor in _FACTORS]]
+    *others, packing = after
+    if 'meta_keys' in packing:
+        packing = dict(packing, meta_keys=(*dict.fromkeys((*packing.meta_keys, *_MIRRORED)),))
+    flips = [dict(type='RandomFlip', prob=prob) for prob in (1.0, 0.0)]
+    views += [[step] for step in others] + [flips] + [[step] for step in (*labels, packing)]
+    return [*before, dict(type='TestTimeAug', transforms=views)]
+
+
+def _resizes(step: Mapping) -> bool:
+    """Whether a step resizes to a stated size, (width, height)."""
+    return type_name(step) == 'Resize' and isinstance(step.get('scale'), (tuple, list))
+
+
+def _scaled(resize: Mapping, factor: float) -> dict:
+    return dict(resize, scale=tuple(round(side * factor) for side in resize['scale']))
