@@ -16,12 +16,15 @@ from ptnt_mm.weights.pretrained import pretrained_init, try_pretrained
 from ptnt_mm.weights.reader.read import is_address, read_checkpoint
 from ptnt_mm.weights.reader.refusal import CheckpointError
 
+_PRETRAINING = ('ImageNet', 'UnlabelledImages')
+"""Data sets of runs that make pretrained weights."""
+
 
 def describe_start(view: ConfigView, weights: str | None) -> Iterator[Finding]:
     """Report whether training starts from a file, an address or random initialisation."""
     if weights is not None:
         yield ok('Weights', f'training starts from {weights}')
-    elif any(type_name(dataset.settings) == 'ImageNet' for dataset in view.train.data_sets):
+    elif any(type_name(d.settings) in _PRETRAINING for d in view.train.data_sets):
         yield ok('Weights', 'training starts from random initialisation, as in pretraining')
     else:
         yield note(
