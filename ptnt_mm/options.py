@@ -560,7 +560,7 @@ def _described(options: tuple[Option, ...]) -> Iterator[str]:
 
     for option in options:
         text = f'{option.name}: {option.sentence}.'.replace('`', '``')
-        yield from textwrap.wrap(text, 92, subsequent_indent='    ')
+        yield from textwrap.wrap(text, 92, subsequent_indent='    ', break_on_hyphens=False)
 
 
 def page() -> Iterator[str]:

@@ -14,6 +14,7 @@ GROUPS = dict(
     demo='trained on a CPU in minutes',
     detr='boxes on COCO, positions from a PEG',
     dino='boxes on COCO, 12 epochs',
+    faster_rcnn='boxes on COCO, 12 epochs',
     gfl='boxes on COCO, 36 epochs',
     mask_rcnn='boxes and masks on COCO, 12 or 36 epochs',
     pretrain='a start for a backbone, from images without labels',

@@ -5,6 +5,7 @@ In this order, because help should not wait for torch.
 
 import argparse
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -17,6 +18,7 @@ import ptnt_mm
 from ptnt_mm.options import COMMANDS, as_flags
 from ptnt_mm.utils.arguments import Command
 from ptnt_mm.utils.console import exit_status, is_terminal, spell_arguments
+from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.imports import without_garbage_collection
 from ptnt_mm.utils.noise import silence_imported, silence_libraries
 from ptnt_mm.utils.terminal import use_terminal_everywhere
@@ -81,7 +83,7 @@ class Parser(argparse.ArgumentParser):
         spell_arguments(as_flags)
 
         def run() -> int | None:
-            check_config(args)
+            check_words(args)
             return command(args)
 
         return exit_status(run)
@@ -149,8 +151,18 @@ def _announced(line: str) -> Iterator[None]:
             print('\r\x1b[K', end='', file=sys.stderr, flush=True)
 
 
-def check_config(args: argparse.Namespace) -> None:
-    """Raise a UserError if there is no such config: at once, before any library is imported."""
+def check_words(args: argparse.Namespace) -> None:
+    """Raise a UserError for what needs no library to be found out: at once.
+
+    That is a config that does not exist, and processes that nothing started.
+    """
+    if getattr(args, 'launcher', '') == 'pytorch' and 'RANK' not in os.environ:
+        program, *words = command_line()
+        words = ['-m', 'ptnt_mm', *words] if program == 'ptnt' else words
+        raise UserError(
+            '--launcher pytorch: start the processes with torchrun, such as one for each of 8 '
+            f'GPUs:\n    torchrun --nproc_per_node 8 {shlex.join(words)}'
+        )
     path = str(getattr(args, 'config', ''))
     if path and Path(path).suffix in ('', '.py'):  # `ptnt infer` takes exported files as well
         from ptnt_mm.config.zoo import find_config

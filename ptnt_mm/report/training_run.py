@@ -52,6 +52,9 @@ _LOGGED_CURVES = {
 _LOGGED = re.compile(r' - INFO - (Command|Versions|Revision of .*?|Weights): (.*)')
 """The beginning of the log file: see :func:`ptnt_mm.engine.runner.how_to_repeat`."""
 
+_NAMED_BY_HEAD = {'EncoderDecoder': 'decode_head', 'ImageClassifier': ''}
+"""Classes of many models, and the part that names one; classifiers are named by the backbone."""
+
 _SAVED = re.compile(r' - INFO - Saving checkpoint at (\d{1,9}) (epoch|iteration)s')
 
 
@@ -134,10 +137,7 @@ class TrainingRun:
     def facts(self) -> Iterator[tuple[str, str]]:
         """Names and values: the model, how it was trained, and for how long."""
         started = scalar_files(self.work_dir)[-1].parents[1].name
-        model, backbone = self._view.model, self._view.backbone
-        arch = backbone.get('arch')
-        parts = short_name(model), short_name(backbone), arch if isinstance(arch, str) else ''
-        yield 'Model', ' '.join(filter(None, parts))
+        yield 'Model', network_name(self._view)
         yield 'Started', re.sub(r'(....)(..)(..)_(..)(..).*', r'\1-\2-\3 \4:\5', started)
         yield 'Trained for', self.progress()
         yield 'Last logged iteration', str(self.log.train[-1]['step'])
@@ -197,3 +197,20 @@ def read_run(work_dir: Path, name: str) -> TrainingRun:
     log = read_training_log(work_dir)
     config = scalar_files(work_dir)[-1].with_name('config.py')
     return TrainingRun(work_dir, name, read_config(config), log, predictions=work_dir)
+
+
+def network_name(view: ConfigView) -> str:
+    """What people call a model: 'GFL, efficientnet_lite0', 'RetinaNet, ResNet-50'."""
+    model, backbone = view.model, view.backbone
+    method = short_name(model)
+    if method in _NAMED_BY_HEAD:
+        method = short_name(model.get(_NAMED_BY_HEAD[method]) or {}).removesuffix('Head')
+    arch, depth = backbone.get('arch'), backbone.get('depth')
+    network = short_name(backbone)
+    if network == 'TimmFeatures':
+        network = str(backbone.get('model')).removeprefix('tf_')
+    elif isinstance(depth, int):
+        network = f'{network}-{depth}'
+    elif isinstance(arch, str):
+        network = f'{network} {arch}'
+    return ', '.join(filter(None, (method, network)))

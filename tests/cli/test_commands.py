@@ -90,6 +90,15 @@ def test_a_config_that_is_missing_does_not_wait_for_torch(tmp_path: Path):
     assert done.returncode == 1 and "did you mean 'retinanet_ptnt_s_1x'?" in done.stderr
 
 
+def test_a_launcher_alone_is_answered_with_the_whole_command(ptnt, monkeypatch, capsys):
+    monkeypatch.delenv('RANK', raising=False)
+    assert ptnt('train', 'demo_gfl_lite0', '--seed', '1', '--launcher', 'pytorch') == 1
+    words = (
+        'torchrun --nproc_per_node 8 -m ptnt_mm train demo_gfl_lite0 --seed 1 --launcher pytorch'
+    )
+    assert words in ' '.join(capsys.readouterr().err.split())
+
+
 def test_an_error_is_status_1(ptnt, capsys):
     assert ptnt('train', 'nothing.py') == 1
     assert capsys.readouterr().err.startswith('error: ')

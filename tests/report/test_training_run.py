@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from ptnt_mm.report.training_run import read_run
+from ptnt_mm.config.read import read_config
+from ptnt_mm.config.view import ConfigView
+from ptnt_mm.report.training_run import network_name, read_run
 from ptnt_mm.utils.errors import UserError
 
 from .made_runs import age, make_detector
@@ -27,7 +29,7 @@ def save_checkpoint(work_dir: Path, name: str = 'epoch_2.pth') -> Path:
 def test_facts(work_dir: Path):
     save_checkpoint(work_dir)
     assert dict(read_run(work_dir, 'run').facts()) == {
-        'Model': 'Net PyramidTNT tiny',
+        'Model': 'Net, PyramidTNT tiny',
         'Started': '2026-01-02 03:04',
         'Trained for': '2 epochs',
         'Last logged iteration': '20',
@@ -147,3 +149,17 @@ def test_predictions_of_others(work_dir: Path, key: str, value: object, message:
     run.config[key] = value
     with pytest.raises(UserError, match=message):
         run.has_predictions()
+
+
+@pytest.mark.parametrize(
+    ('name', 'expected'),
+    [
+        ('demo_gfl_lite0', 'GFL, efficientnet_lite0'),
+        ('detr_r50_peg_50e', 'PEGDETR, ResNet-50'),
+        ('mask_rcnn_ptnt_s_1x', 'MaskRCNN, PyramidTNT small'),
+        ('upernet_ptnt_s_160k_ade20k', 'UPer, PyramidTNT small'),
+        ('demo_classifier_ptnt_ti', 'PyramidTNT tiny'),
+    ],
+)
+def test_networks_have_the_names_that_people_use(name: str, expected: str):
+    assert network_name(ConfigView(read_config(name))) == expected
