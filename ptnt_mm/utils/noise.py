@@ -5,16 +5,14 @@ Only commands do this, in `ptnt_mm.cli`, and not ``import ptnt_mm``; the log of 
 as they are. ``python -W default`` and a level in the variable OPENCV_LOG_LEVEL show warnings again.
 """
 
-import io
 import logging
 import os
 import re
 import sys
 import sysconfig
-import threading
 import warnings
 from collections.abc import Callable
-from contextlib import AbstractContextManager, redirect_stdout, suppress
+from contextlib import suppress
 from functools import cache, wraps
 from pathlib import Path
 from typing import Any
@@ -51,11 +49,6 @@ _IN_NORMAL_USE = (
 _DECODERS = {'PIL', 'cv2', 'imageio', 'tifffile'}
 """Packages whose warnings are about the metadata of a file that they do not name."""
 
-_DECODER_WARNING = re.compile(
-    rb'libpng warning|JPEG|JFIF|Adobe color transform|progression sequence'
-)
-"""Lines that libpng and libjpeg print for files that they can decode."""
-
 _HOSTS = ('mmcv', 'mmdet', 'mmengine', 'mmpretrain', 'mmseg')  # may be checkouts
 
 _OURS = Path(__file__).parents[1]
@@ -84,96 +77,11 @@ def silence_imported() -> None:
             # ``python -m ptnt_mm`` has imported it before. OpenCV 5 has moved the function.
             set_level = getattr(cv2, 'setLogLevel', None) or cv2.utils.logging.setLogLevel
             set_level(_OPENCV_ERROR)
-        if hasattr(os, 'memfd_create'):  # Linux
-            filtered = _WithoutDecoderWarnings()
-            for name in ('imdecode', 'imdecodemulti', 'imread', 'imreadmulti'):
-                _wrap(cv2, name, lambda: filtered)
     with suppress(ImportError):
-        from pycocotools.coco import COCO
-        from pycocotools.cocoeval import COCOeval
+        from pycocotools import coco, cocoeval
 
-        for owner, names in (
-            (COCO, ('__init__', 'createIndex', 'loadRes')),
-            (COCOeval, ('evaluate', 'accumulate', 'summarize')),
-        ):
-            for name in names:
-                _wrap(owner, name, lambda: redirect_stdout(io.StringIO()))
-
-
-def _wrap(owner: Any, name: str, context: Callable[[], AbstractContextManager]) -> None:
-    """Run a function or method of a library in a context."""
-    function = getattr(owner, name)
-
-    @wraps(function)
-    def quiet(*args: Any, **kwargs: Any) -> Any:
-        with context():
-            return function(*args, **kwargs)
-
-    setattr(owner, name, quiet)
-
-
-class _WithoutDecoderWarnings:
-    """A context that keeps warnings of libpng and libjpeg from standard error, on any thread.
-
-    They print without a callback or a level that Python could set. Everything else that appears
-    meanwhile, perhaps from other threads, is printed at the end. Without standard error, or without
-    free file descriptors, nothing is filtered.
-    """
-
-    def __init__(self):
-        self._lock = threading.Lock()
-        self._inside = 0  # calls
-        self._shown = None  # the real standard error, as a file descriptor
-        # In a child process, the threads that are inside do not exist: nobody would end it.
-        os.register_at_fork(
-            before=self._lock.acquire,
-            after_in_parent=self._lock.release,
-            after_in_child=self._leave,
-        )
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if self._inside == 0:
-                self._begin()
-            self._inside += 1
-
-    def __exit__(self, *error: object) -> None:
-        with self._lock:
-            self._inside -= 1
-            if self._inside == 0 and self._shown is not None:
-                self._end()
-
-    def _begin(self) -> None:
-        with suppress(OSError):
-            shown = os.dup(2)
-            try:
-                self._held = os.memfd_create('stderr')
-            except OSError:
-                os.close(shown)
-                return
-            os.dup2(self._held, 2)
-            self._shown = shown
-
-    def _end(self) -> None:
-        os.dup2(self._shown, 2)
-        os.close(self._shown)
-        self._shown = None
-        with open(self._held, 'rb') as held:
-            held.seek(0)
-            kept = b''.join(line for line in held if not _DECODER_WARNING.search(line))
-        with suppress(OSError):  # a pipe that nobody reads any more
-            while kept:
-                kept = kept[os.write(2, kept) :]
-
-    def _leave(self) -> None:
-        """Give a new child process its standard error, and release the lock."""
-        if self._shown is not None:
-            os.dup2(self._shown, 2)
-            os.close(self._shown)
-            os.close(self._held)  # the parent prints what it has
-            self._shown = None
-        self._inside = 0
-        self._lock.release()
+        # They print their progress, and know no level; `print` is looked up in the module first.
+        coco.print = cocoeval.print = lambda *args, **kwargs: None
 
 
 def _without_noise(show: Callable) -> Callable:
