@@ -1,4 +1,4 @@
-"""Arguments of command lines as data, for argparse and for docstrings. Only Python is needed.
+"""Arguments of command lines as data, for argparse and the docs. Only Python is needed.
 
 Named tuples instead of dataclasses, whose import alone takes as long as the help of ``ptnt``.
 """
@@ -48,12 +48,6 @@ class Argument(NamedTuple):
         given = {name: value for name in names if (value := getattr(self, name))}
         return given if self.default is None else given | dict(default=self.default)
 
-    @property
-    def sentence(self) -> str:
-        """Its meaning, for a docstring."""
-        choices = ' or '.join(', '.join(map(repr, self.choices)).rsplit(', ', 1))
-        return self.about[:1].upper() + self.about[1:] + (f': {choices}' if choices else '')
-
 
 class Option(Argument):
     """A flag with a value."""
@@ -68,11 +62,6 @@ class Option(Argument):
         """The keyword arguments of argparse's ``add_argument``, except for the help."""
         alone = {} if self.alone is None else dict(nargs='?', const=self.alone)
         return super().settings | dict(dest=self.name, required=self.required) | alone
-
-    @property
-    def sentence(self) -> str:
-        """Its meaning, for a docstring."""
-        return super().sentence + ('' if self.alone is None else f' ({self.alone!r})')
 
     def spelled(self, value: str | None) -> str:
         """How to type it, with a value if a message names one."""
@@ -110,11 +99,6 @@ class Switch(Option):
     def settings(self) -> dict[str, Any]:
         """The keyword arguments of argparse's ``add_argument``, except for the help."""
         return dict(dest=self.name, action=f'store_{str(not self.default).lower()}')
-
-    @property
-    def sentence(self) -> str:
-        """Its meaning, for a docstring."""
-        return f'If {not self.default}, {self.about}'
 
     def spelled(self, value: str | None) -> str:
         """How to type it."""
