@@ -41,8 +41,9 @@ def test_docstrings_describe_each_argument_once(command: Command):
     described, _, _ = described.partition('\n\n')
     for name in inspect.signature(function).parameters:
         assert f'\n{described}'.count(f'\n    {name}: ') == 1
+    described = ' '.join(described.split()).casefold()
     for option in command.keywords:
-        assert sentence(option).replace('`', '``') in ' '.join(described.split())
+        assert sentence(option).replace('`', '``').casefold() in described
 
 
 def sentence(option: Option) -> str:
@@ -51,8 +52,7 @@ def sentence(option: Option) -> str:
         return f'{option.name}: If {not option.default}, {option.about}.'
     choices = ' or '.join(', '.join(map(repr, option.choices)).rsplit(', ', 1))
     alone = '' if option.alone is None else f' ({option.alone!r})'
-    about = option.about[:1].upper() + option.about[1:] + (f': {choices}' if choices else '')
-    return f'{option.name}: {about}{alone}.'
+    return f'{option.name}: {option.about}' + (f': {choices}' if choices else '') + f'{alone}.'
 
 
 @pytest.mark.parametrize(

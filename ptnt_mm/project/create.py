@@ -83,11 +83,11 @@ def create_project(
         data: The images and their labels, in any supported format. Nothing is written there.
         folder: The project; created completely or not at all.
         on_line: Called with each line about what was found and chosen.
-        format: Coco, voc, voc-polygons, yolo, cvat, labelme, via, kitti, csv, object-masks, class-
-            masks, numbered-masks or folders; recognised by default.
-        task: Detection, instance, semantic or classification; by default the one that uses most of
+        format: coco, voc, voc-polygons, yolo, cvat, labelme, via, kitti, csv, object-masks,
+            class-masks, numbered-masks or folders; recognised by default.
+        task: detection, instance, semantic or classification; by default the one that uses most of
             the labels.
-        detector: Gfl, atss, tood, rtmdet, retinanet or cascade for boxes; mask_rcnn, condinst,
+        detector: gfl, atss, tood, rtmdet, retinanet or cascade for boxes; mask_rcnn, condinst,
             solov2 or rtmdet_ins for masks; semantic_fpn, segformer or upernet for class masks; the
             first of each by default.
         backbone: Such as ptnt_s, tnt_s, efficientnet_lite0, resnet18, swin_t, or a registered class
