@@ -1,13 +1,12 @@
-"""Arguments of command lines as data, for argparse and the docs. Only Python is needed.
-
-Named tuples instead of dataclasses, whose import alone takes as long as the help of ``ptnt``.
-"""
+"""Arguments of command lines as data, for argparse and the docs. Only Python is needed."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 
-class Argument(NamedTuple):
+@dataclass(frozen=True)
+class Argument:
     """A word of a command line that needs no flag.
 
     Attributes:
@@ -49,6 +48,7 @@ class Argument(NamedTuple):
         return given if self.default is None else given | dict(default=self.default)
 
 
+@dataclass(frozen=True)
 class Option(Argument):
     """A flag with a value."""
 
@@ -70,6 +70,7 @@ class Option(Argument):
         return self.words[-1] if value in (None, self.alone) else f'{self.words[-1]} {value}'
 
 
+@dataclass(frozen=True)
 class Repeatable(Option):
     """A flag that takes several values, and may be repeated."""
 
@@ -79,21 +80,11 @@ class Repeatable(Option):
         return super().settings | dict(nargs='+', action='extend', default=[])
 
 
+@dataclass(frozen=True)
 class Switch(Option):
     """A flag without a value, which inverts the default; its sentence says what that does."""
 
-    def __new__(
-        cls,
-        name: str,
-        about: str,
-        default: bool = False,
-        flags: tuple[str, ...] = (),
-        instead_of: str = '',
-    ):
-        """Describe a flag; it needs nothing else."""
-        return super().__new__(
-            cls, name, about, default=default, flags=flags, instead_of=instead_of
-        )
+    default: bool = False
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -105,7 +96,8 @@ class Switch(Option):
         return self.words[-1]
 
 
-class Command(NamedTuple):
+@dataclass(frozen=True)
+class Command:
     """A command of ``ptnt``, or a part of one.
 
     Attributes:
