@@ -38,9 +38,8 @@ ONEDL = {
     'mmpretrain': ['onedl-mmpretrain>=1.3.6,<1.4'],
 }
 
-# An extra can only add to what a package needs; these variables, set at build time, replace it:
-# - PTNT_HOSTS=onedl pip install '.[det]'   the forks; both engines would share one folder
-# - PTNT_DEPLOY=1 pip install '.[deploy]'   only what runs exported files
+# PTNT_HOSTS=onedl pip install '.[det]' installs the forks: an extra can only add to what a package
+# needs, and both engines would share one folder.
 FAMILIES = {'': ORIGINALS, 'onedl': ONEDL}
 if (family := os.environ.get('PTNT_HOSTS', '')) not in FAMILIES:
     sys.exit(f'PTNT_HOSTS={family} is unknown: set it to onedl, or unset it for the originals')
@@ -57,7 +56,6 @@ CORE = [
 ]
 
 EXTRAS = {
-    'deploy': ['numpy>=1.26', 'onnxruntime>=1.20', 'pillow>=10'],
     'det': [*HOSTS['mmdet'], 'pycocotools>=2.0.8', *HOSTS['mmcv']],
     'seg': [*HOSTS['mmseg'], 'pycocotools>=2.0.8', *HOSTS['mmcv']],
     'cls': [*HOSTS['mmpretrain'], *HOSTS['mmcv']],
@@ -117,20 +115,13 @@ def version() -> str:
     return re.search(r"^__version__ = '(.+)'$", text, re.MULTILINE).group(1)
 
 
-def description(repository: str) -> str:
+def description() -> str:
     """Read README.md for a package index, where relative links and pictures do not work.
 
-    Args:
-        repository: The address of the repository at the version's tag or branch, such as
-            'https://github.com/NAME/ptnt_mm/blob/v0.1.0'; links lead there. If it is empty, links
-            to files become plain text, and pictures and lines that contain only links are removed.
+    Links to files become plain text; pictures and lines that contain only links are removed.
     """
     text = (ROOT / 'README.md').read_text(encoding='utf-8')
     relative = r'\]\((?!\w+:)([^)]+)\)'
-    if repository:
-        # GitHub shows a page about a picture at its address, and the picture itself with ?raw=true.
-        text = re.sub(rf'(!\[[^\]]*){relative}', rf'\1]({repository}/\2?raw=true)', text)
-        return re.sub(relative, rf']({repository}/\1)', text)
     text = re.sub(rf'(?m)^!\[[^\]]*{relative}\n\n', '', text)
     text = re.sub(rf'(?m)^(\[[^\]]*{relative}( · )?)+\n\n', '', text)
     return re.sub(rf'\[([^\]]*){relative}', r'\1', text)
@@ -177,12 +168,12 @@ setup(
     name='ptnt_mm',
     version=version(),
     description='PyramidTNT backbones for the OpenMMLab detectors, segmenters and classifiers',
-    long_description=description(os.environ.get('PTNT_REPOSITORY', '').rstrip('/')),
+    long_description=description(),
     long_description_content_type='text/markdown',
     author='The ptnt_mm authors',
     license='Apache-2.0',
     python_requires='>=3.11,<3.14',
-    install_requires=[] if os.environ.get('PTNT_DEPLOY') == '1' else CORE,
+    install_requires=CORE,
     extras_require=EXTRAS,
     packages=find_packages(include=['ptnt_mm', 'ptnt_mm.*']),
     # No entry point: it would import ptnt_mm, and with it torch, before the first line of help.

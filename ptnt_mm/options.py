@@ -1,20 +1,17 @@
 """All commands and their options, each declared once. This module needs only Python.
 
-From here come the flags and their help, the completion of shells, the sentences about keyword
-arguments in the docstrings of `ptnt_mm.api`, and ``docs/options.md``. A new option is a line in the
-``keywords`` of its command, and a keyword argument of the function. Its sentence names other
-arguments between backquotes, as errors do; the help shows their flags.
+From here come the flags and their help, the completion of shells, and ``docs/options.md``. A new
+option is a line in the ``keywords`` of its command, and a keyword argument of the function, whose
+docstring repeats the sentence; a test compares the two. A sentence names other arguments between
+backquotes, as errors do; the help shows their flags.
 """
 
 import re
 from argparse import ArgumentTypeError
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeVar
 
 from ptnt_mm.utils.arguments import Argument, Command, Option, Repeatable, Switch
-
-_Function = TypeVar('_Function', bound=Callable)
 
 # ---- Types of values, besides those of Python. argparse prints their errors.
 
@@ -535,32 +532,7 @@ def _as_flag(found: re.Match[str]) -> str:
     return _FLAGS[name].spelled(value) if name in _FLAGS else found[0]
 
 
-# ---- Documentation
-
-
-def documented(command: str) -> Callable[[_Function], _Function]:
-    """Decorate the function of a command: the ``Args`` of its docstring get the keyword arguments.
-
-    Their sentences are those of the command's options.
-    """
-    import inspect  # help need not wait for it
-
-    def decorate(function: _Function) -> _Function:
-        before, title, after = inspect.cleandoc(function.__doc__ or '').partition('Args:\n')
-        described, gap, rest = after.partition('\n\n')
-        added = ''.join(f'\n    {line}' for line in _described(COMMANDS[command].keywords))
-        function.__doc__ = f'{before}{title}{described}{added}{gap}{rest}'
-        return function
-
-    return decorate
-
-
-def _described(options: tuple[Option, ...]) -> Iterator[str]:
-    import textwrap
-
-    for option in options:
-        text = f'{option.name}: {option.sentence}.'.replace('`', '``')
-        yield from textwrap.wrap(text, 92, subsequent_indent='    ', break_on_hyphens=False)
+# ---- The page
 
 
 def page() -> Iterator[str]:

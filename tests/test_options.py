@@ -1,4 +1,4 @@
-"""Options are declared once: functions, their docstrings and the docs follow."""
+"""Options are declared once: functions, their docstrings and the docs agree with them."""
 
 import inspect
 
@@ -10,7 +10,7 @@ from ptnt_mm.demo.dataset import DemoSpec
 from ptnt_mm.engine.modes import LOG_BACKENDS
 from ptnt_mm.export.formats import FORMATS
 from ptnt_mm.options import COMMANDS, as_flags, page
-from ptnt_mm.utils.arguments import Command
+from ptnt_mm.utils.arguments import Command, Option, Switch
 
 OF_PYTHON = {'command', 'config_name', 'on_findings', 'on_line', 'settings', 'splits'}
 """Keyword arguments that are not options."""
@@ -41,8 +41,18 @@ def test_docstrings_describe_each_argument_once(command: Command):
     described, _, _ = described.partition('\n\n')
     for name in inspect.signature(function).parameters:
         assert f'\n{described}'.count(f'\n    {name}: ') == 1
+    described = ' '.join(described.split()).casefold()
     for option in command.keywords:
-        assert option.sentence.replace('`', '``') in ' '.join(described.split())
+        assert sentence(option).replace('`', '``').casefold() in described
+
+
+def sentence(option: Option) -> str:
+    """The docstring of a keyword argument."""
+    if isinstance(option, Switch):
+        return f'{option.name}: If {not option.default}, {option.about}.'
+    choices = ' or '.join(', '.join(map(repr, option.choices)).rsplit(', ', 1))
+    alone = '' if option.alone is None else f' ({option.alone!r})'
+    return f'{option.name}: {option.about}' + (f': {choices}' if choices else '') + f'{alone}.'
 
 
 @pytest.mark.parametrize(

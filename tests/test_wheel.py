@@ -127,19 +127,6 @@ def test_the_description_has_no_link_that_a_package_index_breaks(wheel):
     assert all(target.startswith('https://') for target in found), found
 
 
-def test_the_description_links_to_the_repository_where_it_has_an_address():
-    address = 'https://example.org/ptnt_mm/blob/v1'
-    command = [sys.executable, 'setup.py', '--quiet', '--long-description']
-    environment = {**os.environ, 'PTNT_REPOSITORY': address + '/'}
-    printed = subprocess.run(
-        command, cwd=ROOT, env=environment, check=True, capture_output=True, text=True
-    ).stdout
-    found = targets(printed)
-    assert f'{address}/docs/images/cells.jpg?raw=true' in found
-    assert f'{address}/docs/how_it_works.md#padding' in found
-    assert all(target.startswith('https://') for target in found), found
-
-
 def test_the_source_distribution_builds_the_same_wheel(wheel, tmp_path):
     copy = tmp_path / 'copy'
     for path in files_of(ROOT):

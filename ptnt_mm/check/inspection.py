@@ -60,7 +60,6 @@ from ptnt_mm.config.start import use_pretrained
 from ptnt_mm.config.tta import check_tta_scales
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.models.backbone import Backbone
-from ptnt_mm.options import documented
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import (
     Finding,
@@ -89,7 +88,6 @@ _HOPELESS = {'files', 'training_step', 'evaluated_image'}
 OnFindings = Callable[[str, list[Finding]], None]
 
 
-@documented('check')
 def check(
     config: Config,
     splits: tuple[str, ...] = ('train', 'val', 'test'),
@@ -104,6 +102,10 @@ def check(
         config: A complete config; it is not changed.
         splits: The data loaders to check.
         on_findings: Called with each subject in turn.
+        pretrained: Weights of the backbone: a file, or a name from ptnt weights.
+        gpus: Number of GPUs for training: 1 by default.
+        thorough: If False, do not open weights; open only the images for a training step and an
+            evaluation.
 
     Returns:
         All findings, also what is right, in the order of the subjects.

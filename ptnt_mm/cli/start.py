@@ -9,7 +9,7 @@ import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from ptnt_mm.utils.console import exit_status, is_terminal, spell_arguments
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.imports import without_garbage_collection
 from ptnt_mm.utils.noise import silence_imported, silence_libraries
-from ptnt_mm.utils.terminal import use_terminal_everywhere
+from ptnt_mm.utils.terminal import use_terminal
 from ptnt_mm.utils.text import unknown_name
 
 _ELSEWHERE = {'--conf': '--score-thr', '--imgsz': '--size', '--output': '--out'}
@@ -131,11 +131,19 @@ def importing() -> Iterator[None]:
             ptnt_mm.register()
             yield
             silence_imported()
-            use_terminal_everywhere()
+            _quiet_logger()
     except ImportError as error:
         sys.exit(f'error: {error}. ptnt doctor shows what to install')
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def _quiet_logger() -> None:
+    """Make MMEngine's default logger, which the hosts use outside of runs, print less."""
+    with suppress(ImportError):
+        from mmengine.logging import MMLogger
+
+        use_terminal(MMLogger.get_current_instance())
 
 
 @contextmanager

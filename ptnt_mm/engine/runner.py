@@ -121,6 +121,7 @@ def build_runner(config: Config, checkpoint: dict | None = None) -> Runner:
     with explained_building(config.filename or 'the config'):
         if 'runner_type' in config:
             runner = RUNNERS.build(config)
+            use_terminal(runner.logger)
         else:
             runner = QuietRunner.from_cfg(config)
             runner.checkpoint = checkpoint

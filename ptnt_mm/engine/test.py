@@ -16,11 +16,9 @@ from ptnt_mm.engine.launcher import choose_launcher, is_first_process
 from ptnt_mm.engine.run_display import display_of
 from ptnt_mm.engine.runner import build_runner
 from ptnt_mm.engine.work_dir import create_work_dir
-from ptnt_mm.options import documented
 from ptnt_mm.weights.reader.read import require_checkpoint
 
 
-@documented('test')
 def test(
     config: Config,
     checkpoint: Path | str,
@@ -36,6 +34,12 @@ def test(
     Args:
         config: A complete config; it is not changed.
         checkpoint: A training checkpoint.
+        work_dir: Folder of logs and checkpoints; by default the config's, or work_dirs/CONFIG.
+        launcher: What started this process, if there are several: 'none', 'pytorch', 'slurm' or
+            'mpi'.
+        out: File for all predictions.
+        show_dir: Folder for pictures of predictions.
+        tta: If True, average over scales and mirroring.
 
     Returns:
         The metrics by name; empty without any predictions.

@@ -28,12 +28,10 @@ from ptnt_mm.engine.run_display import display_of
 from ptnt_mm.engine.runner import build_runner, how_to_repeat
 from ptnt_mm.engine.start import Start, choose_start, resume_of
 from ptnt_mm.engine.work_dir import create_work_dir, lock_work_dir
-from ptnt_mm.options import documented
 from ptnt_mm.utils.findings import Severity
 from ptnt_mm.utils.terminal import FOR_THE_FILE
 
 
-@documented('train')
 def train(
     config: Config,
     work_dir: Path | str | None = None,
@@ -57,6 +55,24 @@ def train(
     Args:
         config: A complete config; it is not changed.
         command: The command line, for the log.
+        work_dir: Folder of logs and checkpoints; by default the config's, or work_dirs/CONFIG.
+        launcher: What started this process, if there are several: 'none', 'pytorch', 'slurm' or
+            'mpi'.
+        pretrained: Weights of the backbone: a file, an address, hf:OWNER/NAME, or a name from ptnt
+            weights, such as tnt_s; freezes the stem's BatchNorm.
+        load_from: Start from the weights of a whole model, which may be that of another project;
+            heads may differ.
+        resume: Continue from a checkpoint, by default the newest in the work dir ('auto').
+        overwrite: If True, delete the output of an earlier run in the work dir.
+        epochs: Number of epochs; by default the config's. The learning rate, switches of pipelines,
+            averaged weights and evaluations follow.
+        amp: If True, mixed precision, on an accelerator.
+        auto_scale_lr: If True, scale the learning rate with the batch.
+        sync_bn: If True, BatchNorm over the images of all GPUs.
+        log: Also log losses, metrics and some predictions there: 'tensorboard', 'wandb' or
+            'mlflow'.
+        seed: Seed of every random choice; by default the config's, or a new one.
+        deterministic: If True, use deterministic operations; slower on a GPU.
 
     Returns:
         MMEngine's runner, whose ``model`` is trained.

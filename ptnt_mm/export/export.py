@@ -26,7 +26,6 @@ from ptnt_mm.export.formats import (
     write_program,
 )
 from ptnt_mm.export.supported_models import check_config, load_end_to_end
-from ptnt_mm.options import documented
 from ptnt_mm.utils.atomic_files import check_new
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.metrics import readable
@@ -37,7 +36,6 @@ from ptnt_mm.weights.reader.read import require_checkpoint
 _CALIBRATION = 100  # images of the folder that are used
 
 
-@documented('export')
 def export(
     config: Config,
     checkpoint: Path | str,
@@ -55,6 +53,13 @@ def export(
     Args:
         config: A complete config.
         checkpoint: A training checkpoint.
+        out: The file to write: .onnx, .xml (OpenVINO) or .pt2.
+        format: By default from the suffix of ``out``: 'onnx', 'openvino' or 'torch-export'.
+        size: A fixed height and width in pixels: the fastest.
+        half: If True, store weights as float16.
+        calibrate: Typical images, to quantise to 8 bits with.
+        evaluate: If True, print the file's metrics on the test set.
+        overwrite: If True, replace an existing file.
 
     Returns:
         The file.

@@ -21,7 +21,6 @@ from ptnt_mm.inference.source import (
 )
 from ptnt_mm.inference.tracking import FRAME_RATE, Tracker, in_frame_order, require_trackers
 from ptnt_mm.inference.video import Window
-from ptnt_mm.options import documented
 from ptnt_mm.utils.console import fitted
 from ptnt_mm.utils.decoding import type_and_shape, unread_pictures
 from ptnt_mm.utils.errors import UserError
@@ -38,7 +37,6 @@ _NO_NAMES = (
 _NOUNS = dict(detections='object', classes='class')
 
 
-@documented('infer')
 def infer(
     config: Config | None,
     checkpoint: Path | str,
@@ -63,6 +61,20 @@ def infer(
         checkpoint: A training checkpoint, or an exported file.
         source: An image, a folder, a video, or the number of a webcam.
         config_name: Name of the config in the JSON file; its path by default.
+        out: Output folder: by default PROJECT/infer/INPUT or work_dirs/infer/INPUT.
+        overwrite: If True, replace the results of an earlier run.
+        score_thr: Lowest score of predictions in pictures and JSON: by default 0.3 for detectors, 0
+            for classifiers; segmenters have no scores and refuse it.
+        draw: If False, write no pictures.
+        labels: Also write what a detector finds as label files, to correct them in CVAT, Label
+            Studio or LabelMe: 'coco', 'yolo', 'voc' or 'labelme'.
+        tile: Cut images that are larger into tiles of this side, and merge the objects of all
+            tiles; for detectors. By default as the config tests; 0 for whole images.
+        overlap: The share of a tile that neighbours have in common: 0.2 by default.
+        track: If True, number the objects of a video or of a folder of frames, and keep the number
+            of each; needs the package trackers.
+        show: If True, show a video or a webcam in a window; q ends it.
+        device: Cpu, cuda or cuda:1; by default the best available.
 
     Returns:
         The JSON file; drawn pictures are in the folder next to it.

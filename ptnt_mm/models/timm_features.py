@@ -40,9 +40,9 @@ class TimmFeatures(BaseModule):
 
         super().__init__(init_cfg)
         self.network = timm.create_model(model, features_only=True, out_indices=tuple(out_indices))
-        for layer in self.network.modules():
+        for name, layer in list(self.network.named_modules()):
             if isinstance(layer, timm.layers.Conv2dSame):
-                layer.__class__ = _SameConv2d
+                self.network.set_submodule(name, _SameConv2d(layer))
         if frozen_norms:
             self.network = timm.layers.freeze_batch_norm_2d(self.network)
 
@@ -78,7 +78,23 @@ class _SameConv2d(nn.Conv2d):
 
     timm computes the padding with ``ceil`` and ``max``, which torch.export cannot simplify: for
     images of any size, it would take minutes. Kernels are at least as wide as their strides.
+
+    Args:
+        layer: timm's layer, whose parameters are used.
     """
+
+    def __init__(self, layer: nn.Conv2d):
+        super().__init__(
+            layer.in_channels,
+            layer.out_channels,
+            layer.kernel_size,
+            layer.stride,
+            dilation=layer.dilation,
+            groups=layer.groups,
+            bias=layer.bias is not None,
+            device='meta',  # draws no random numbers: those of a seed stay the same
+        )
+        self.weight, self.bias = layer.weight, layer.bias
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, C, H, W) -> (B, C', H / stride, W / stride), rounded up."""

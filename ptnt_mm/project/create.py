@@ -19,7 +19,6 @@ from ptnt_mm.labels.model import (
 )
 from ptnt_mm.labels.recognise import Recognised, read_labels, recognise, summary, without_labels
 from ptnt_mm.labels.tree import Tree
-from ptnt_mm.options import documented
 from ptnt_mm.project.backbones import choose_backbone
 from ptnt_mm.project.convert import convert
 from ptnt_mm.project.cut import Cut, cut_images
@@ -61,7 +60,6 @@ _NEARLY = 0.9  # of the pixels that a detector needs; sizes are rounded to 32 pi
 _LEAST = {'size': 32, 'tile': 32, 'epochs': 1}  # the recipe makes no side shorter than 32 pixels
 
 
-@documented('new')
 @large_images_expected()
 def create_project(
     data: Path | str,
@@ -85,6 +83,25 @@ def create_project(
         data: The images and their labels, in any supported format. Nothing is written there.
         folder: The project; created completely or not at all.
         on_line: Called with each line about what was found and chosen.
+        format: coco, voc, voc-polygons, yolo, cvat, labelme, via, kitti, csv, object-masks,
+            class-masks, numbered-masks or folders; recognised by default.
+        task: detection, instance, semantic or classification; by default the one that uses most of
+            the labels.
+        detector: gfl, atss, tood, rtmdet, retinanet or cascade for boxes; mask_rcnn, condinst,
+            solov2 or rtmdet_ins for masks; semantic_fpn, segformer or upernet for class masks; the
+            first of each by default.
+        backbone: Such as ptnt_s, tnt_s, efficientnet_lite0, resnet18, swin_t, or a registered class
+            with its arguments; by default one whose pretrained weights can be had.
+        weights: Weights of the backbone: a file, an address, hf:OWNER/NAME, a name from ptnt
+            weights, 'published', or 'none' for random initialisation; by default the published
+            ones, if they can be had.
+        size: The longer side of images in training, from 32; chosen by default.
+        tile: The side of the tiles that larger training images are cut into, from 32, or 0 to keep
+            them whole; by default only where small objects need it.
+        epochs: Number of passes through the images; chosen by default.
+        val_share: The share of the images to validate with, 0.2 by default, if the data has no
+            validation split.
+        like: An earlier project, whose images keep their splits; others are split by the same rule.
 
     Returns:
         The config.

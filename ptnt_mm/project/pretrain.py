@@ -18,7 +18,6 @@ from ptnt_mm.engine.launcher import number_of_processes
 from ptnt_mm.engine.run_checkpoints import best_checkpoint
 from ptnt_mm.engine.train import train
 from ptnt_mm.engine.work_dir import find_work_dir
-from ptnt_mm.options import documented
 from ptnt_mm.project.backbones import PUBLISHED, MeasuredBackbone, can_be_had, find_backbone
 from ptnt_mm.utils.atomic_files import check_new, write_atomically
 from ptnt_mm.utils.errors import UserError
@@ -35,7 +34,6 @@ _HIGHEST_LR = 2e-3
 _WORKERS = 8  # processes that load images; each prepares several hundred views a second
 
 
-@documented('pretrain')
 def pretrain(
     images: Path | str,
     file: Path | str,
@@ -65,6 +63,25 @@ def pretrain(
         file: The file to write the backbone's weights to, .safetensors (float16) or .pth.
         settings: Further settings of the config, by dotted keys.
         command: The command line, for the log.
+        backbone: The network to train: a name or a registered class with its arguments, as for ptnt
+            new.
+        weights: Weights of the backbone to start from; by default random initialisation.
+        teacher: The network to imitate: a backbone as for ptnt new, or a config or project whose
+            backbone is trained.
+        teacher_weights: The teacher's weights; by default the published ones, or the best
+            checkpoint of its project.
+        views: Images seen in all.
+        size: Side of a view, from 64; half of the steps see mosaics of four views.
+        batch: Views in a step of one process.
+        work_dir: Folder of logs and checkpoints; by default the config's, or work_dirs/CONFIG.
+        resume: Continue from a checkpoint, by default the newest in the work dir ('auto').
+        overwrite: If True, delete the output of an earlier run, and replace the file.
+        amp: If True, mixed precision; on a CPU, faster only if it computes with bfloat16.
+        compile: If True, compile the backbone: minutes at the start, then up to twice as fast.
+        log: Also log losses there: 'tensorboard', 'wandb' or 'mlflow'.
+        seed: Seed of every random choice; by default 0.
+        launcher: What started this process, if there are several: 'none', 'pytorch', 'slurm' or
+            'mpi'.
 
     Returns:
         The file.

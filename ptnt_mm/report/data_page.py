@@ -7,7 +7,6 @@ from mmengine.config import Config
 
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.work_dir import PROJECT_WORK_DIR, find_work_dir
-from ptnt_mm.options import documented
 from ptnt_mm.utils.atomic_files import check_new
 from ptnt_mm.utils.decoding import large_images_expected
 from ptnt_mm.utils.errors import UserError
@@ -18,7 +17,6 @@ DATA_PAGE = 'data.html'
 _PACKAGES = 'jinja2 opencv-python-headless'
 
 
-@documented('report')
 @large_images_expected()
 def report_data(config: Config, out: Path | str | None = None, overwrite: bool = False) -> Path:
     """Write a page about the data of a config, as ``ptnt report --data`` does.
@@ -29,6 +27,9 @@ def report_data(config: Config, out: Path | str | None = None, overwrite: bool =
 
     Args:
         config: Of any host. It stays as it is.
+        out: The page; by default WORK_DIR/report.html or PROJECT/data.html, where an earlier page
+            is replaced.
+        overwrite: If True, replace the file of ``out`` if it exists.
 
     Returns:
         The page.

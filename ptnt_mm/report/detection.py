@@ -15,7 +15,6 @@ from ptnt_mm.config.settings import type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.drawing.page import outline
 from ptnt_mm.report.coco_scores import LIMIT, CocoScores, read_annotations, score_results
-from ptnt_mm.report.content import RankedImage
 from ptnt_mm.report.detection_errors import (
     FOREGROUND,
     Detection,
@@ -25,6 +24,7 @@ from ptnt_mm.report.detection_errors import (
     overlaps,
     split_errors,
 )
+from ptnt_mm.report.gallery import RankedImage
 from ptnt_mm.report.tables import SCORE
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted

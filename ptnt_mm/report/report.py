@@ -11,7 +11,6 @@ from typing import Any
 from ptnt_mm.engine.test import test
 from ptnt_mm.engine.work_dir import work_dir_of
 from ptnt_mm.explain.causes import one_line
-from ptnt_mm.options import documented
 from ptnt_mm.report.training_run import TrainingRun, read_run
 from ptnt_mm.utils.atomic_files import check_new
 from ptnt_mm.utils.console import spelled
@@ -20,7 +19,6 @@ from ptnt_mm.utils.errors import UserError
 _PACKAGES = 'altair jinja2 pycocotools scikit-learn vl-convert-python'  # the extra `vis`
 
 
-@documented('report')
 def report(
     work_dirs: Path | str | Sequence[Path | str],
     out: Path | str | None = None,
@@ -34,6 +32,9 @@ def report(
     Args:
         work_dirs: The work dirs of the runs, or folders of projects: one, or several to compare.
             Duplicates are ignored.
+        out: The page; by default WORK_DIR/report.html or PROJECT/data.html, where an earlier page
+            is replaced.
+        overwrite: If True, replace the file of ``out`` if it exists.
 
     Returns:
         The page.

@@ -20,7 +20,7 @@ from ptnt_mm.config.view import ConfigView
 from ptnt_mm.drawing.page import class_map
 from ptnt_mm.explain.building import explained_building
 from ptnt_mm.labels.class_masks import IGNORED
-from ptnt_mm.report.content import RankedImage
+from ptnt_mm.report.gallery import RankedImage
 from ptnt_mm.report.tables import PERCENT
 from ptnt_mm.utils.colours import palette_of
 from ptnt_mm.utils.decoding import DECODERS, why_unreadable

@@ -1,13 +1,12 @@
-"""Arguments of command lines as data, for argparse and for docstrings. Only Python is needed.
-
-Named tuples instead of dataclasses, whose import alone takes as long as the help of ``ptnt``.
-"""
+"""Arguments of command lines as data, for argparse and the docs. Only Python is needed."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 
-class Argument(NamedTuple):
+@dataclass(frozen=True)
+class Argument:
     """A word of a command line that needs no flag.
 
     Attributes:
@@ -48,13 +47,8 @@ class Argument(NamedTuple):
         given = {name: value for name in names if (value := getattr(self, name))}
         return given if self.default is None else given | dict(default=self.default)
 
-    @property
-    def sentence(self) -> str:
-        """Its meaning, for a docstring."""
-        choices = ' or '.join(', '.join(map(repr, self.choices)).rsplit(', ', 1))
-        return self.about[:1].upper() + self.about[1:] + (f': {choices}' if choices else '')
 
-
+@dataclass(frozen=True)
 class Option(Argument):
     """A flag with a value."""
 
@@ -69,11 +63,6 @@ class Option(Argument):
         alone = {} if self.alone is None else dict(nargs='?', const=self.alone)
         return super().settings | dict(dest=self.name, required=self.required) | alone
 
-    @property
-    def sentence(self) -> str:
-        """Its meaning, for a docstring."""
-        return super().sentence + ('' if self.alone is None else f' ({self.alone!r})')
-
     def spelled(self, value: str | None) -> str:
         """How to type it, with a value if a message names one."""
         if value and self.nargs == 2:  # a tuple
@@ -81,6 +70,7 @@ class Option(Argument):
         return self.words[-1] if value in (None, self.alone) else f'{self.words[-1]} {value}'
 
 
+@dataclass(frozen=True)
 class Repeatable(Option):
     """A flag that takes several values, and may be repeated."""
 
@@ -90,38 +80,24 @@ class Repeatable(Option):
         return super().settings | dict(nargs='+', action='extend', default=[])
 
 
+@dataclass(frozen=True)
 class Switch(Option):
     """A flag without a value, which inverts the default; its sentence says what that does."""
 
-    def __new__(
-        cls,
-        name: str,
-        about: str,
-        default: bool = False,
-        flags: tuple[str, ...] = (),
-        instead_of: str = '',
-    ):
-        """Describe a flag; it needs nothing else."""
-        return super().__new__(
-            cls, name, about, default=default, flags=flags, instead_of=instead_of
-        )
+    default: bool = False
 
     @property
     def settings(self) -> dict[str, Any]:
         """The keyword arguments of argparse's ``add_argument``, except for the help."""
         return dict(dest=self.name, action=f'store_{str(not self.default).lower()}')
 
-    @property
-    def sentence(self) -> str:
-        """Its meaning, for a docstring."""
-        return f'If {not self.default}, {self.about}'
-
     def spelled(self, value: str | None) -> str:
         """How to type it."""
         return self.words[-1]
 
 
-class Command(NamedTuple):
+@dataclass(frozen=True)
+class Command:
     """A command of ``ptnt``, or a part of one.
 
     Attributes:

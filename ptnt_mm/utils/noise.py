@@ -5,7 +5,6 @@ Only commands do this, in `ptnt_mm.cli`, and not ``import ptnt_mm``; the log of 
 as they are. ``python -W default`` and a level in the variable OPENCV_LOG_LEVEL show warnings again.
 """
 
-import io
 import logging
 import os
 import re
@@ -13,7 +12,7 @@ import sys
 import sysconfig
 import warnings
 from collections.abc import Callable
-from contextlib import redirect_stdout, suppress
+from contextlib import suppress
 from functools import cache, wraps
 from pathlib import Path
 from typing import Any
@@ -79,26 +78,10 @@ def silence_imported() -> None:
             set_level = getattr(cv2, 'setLogLevel', None) or cv2.utils.logging.setLogLevel
             set_level(_OPENCV_ERROR)
     with suppress(ImportError):
-        from pycocotools.coco import COCO
-        from pycocotools.cocoeval import COCOeval
+        from pycocotools import coco, cocoeval
 
-        for owner, names in (
-            (COCO, ('__init__', 'createIndex', 'loadRes')),
-            (COCOeval, ('evaluate', 'accumulate', 'summarize')),
-        ):
-            for name in names:
-                setattr(owner, name, _without_output(getattr(owner, name)))
-
-
-def _without_output(function: Callable) -> Callable:
-    """A function that prints nothing on standard output."""
-
-    @wraps(function)
-    def quiet(*args: Any, **kwargs: Any) -> Any:
-        with redirect_stdout(io.StringIO()):
-            return function(*args, **kwargs)
-
-    return quiet
+        # They print their progress, and know no level; `print` is looked up in the module first.
+        coco.print = cocoeval.print = lambda *args, **kwargs: None
 
 
 def _without_noise(show: Callable) -> Callable:

@@ -8,9 +8,7 @@ import logging
 import shutil
 import sys
 from contextlib import suppress
-from functools import cache, wraps
 from types import FrameType
-from typing import Any
 
 from ptnt_mm.utils.console import is_terminal, show, spelled, wrapped
 from ptnt_mm.utils.noise import is_noise, is_ours, library_of
@@ -59,22 +57,6 @@ def use_terminal(logger: logging.Logger) -> None:
             ours = TerminalHandler(handler.level)
             ours.filters = handler.filters  # MMEngine's, of repeated warnings
             logger.handlers[index] = ours
-
-
-@cache
-def use_terminal_everywhere() -> None:
-    """Do the same for every logger that MMEngine creates from now on; without MMEngine, nothing."""
-    with suppress(ImportError):
-        from mmengine.logging import MMLogger
-
-        init = MMLogger.__init__
-
-        @wraps(init)
-        def start(self: logging.Logger, *args: Any, **kwargs: Any) -> None:
-            init(self, *args, **kwargs)
-            use_terminal(self)
-
-        MMLogger.__init__ = start
 
 
 def _judge(record: logging.LogRecord) -> tuple[bool, bool]:

@@ -13,7 +13,6 @@ from ptnt_mm.config.view import ConfigView
 from ptnt_mm.config.zoo import PROJECT_CONFIG
 from ptnt_mm.drawing.page import photograph, write_page
 from ptnt_mm.engine.load_in_range import read_picture
-from ptnt_mm.options import documented
 from ptnt_mm.utils.decoding import type_and_shape
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.progress import watched
@@ -134,7 +133,6 @@ def _check_channels(scene: RecordedScene) -> None:
             raise UserError(f'`channels={channel}`: expected numbers from 0 to {most - 1}')
 
 
-@documented('visualize')
 def visualize(
     networks: Sequence[tuple[Config, Path | str | None]],
     images: Sequence[Path | str],
@@ -152,6 +150,13 @@ def visualize(
     Args:
         networks: One, or two to compare: each a complete config, and a checkpoint or None.
         images: Image files.
+        at: Show similarity and attention for this pixel (x, y) of the image; the middle by default.
+        box: Show them for a detected box, by its number from 1.
+        score_thr: The lowest score of a box: 0.3 by default.
+        channels: To show, counted from 0; by default those that vary most.
+        out: For the page: work_dirs/visualize/CONFIG by default.
+        overwrite: If True, replace an earlier page.
+        device: Cpu, cuda or cuda:1; by default the best available.
 
     Returns:
         The HTML page.

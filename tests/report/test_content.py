@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ptnt_mm.report import content
+from ptnt_mm.report import content, gallery
 from ptnt_mm.report.training_run import TrainingRun, read_run
 
 from .made_runs import make_detector
@@ -100,17 +100,17 @@ def test_configs_that_differ(runs: list[TrainingRun]):
 
 def test_both_runs_say_something_of_every_image(runs: list[TrainingRun]):
     reports = {run.name: run.read_report() for run in runs}
-    gallery = content.page_content(runs, reports, {})['galleries'][0]
-    assert [image['name'] for image in gallery['images']] == ['2.jpg', '1.jpg'], 'the worst first'
-    assert gallery['images'][0]['width'] == 100 and gallery['total'] == 2
-    boxes, masks = gallery['images'][0]['runs']
+    shown = content.page_content(runs, reports, {})['galleries'][0]
+    assert [image['name'] for image in shown['images']] == ['2.jpg', '1.jpg'], 'the worst first'
+    assert shown['images'][0]['width'] == 100 and shown['total'] == 2
+    boxes, masks = shown['images'][0]['runs']
     assert 'outline' not in boxes['found'][0] and 'outline' in masks['found'][0]
 
 
 def test_a_gallery_ends_where_the_page_is_full(runs: list[TrainingRun], monkeypatch):
     reports = {run.name: run.read_report() for run in runs}
     images = content.page_content(runs, reports, {})['galleries'][0]['images']
-    data = content._MARKUP * len(json.dumps(images[0]['runs']))
+    data = gallery._MARKUP * len(json.dumps(images[0]['runs']))
     monkeypatch.setattr(content, '_MOST_BYTES', len(images[0]['picture']) + data + 10)
     assert content.page_content(runs, reports, {})['galleries'][0]['images'] == images[:1]
 
