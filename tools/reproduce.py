@@ -82,24 +82,35 @@ def print_flags(args: argparse.Namespace) -> None:
 
 
 def write_zoo(args: argparse.Namespace) -> None:
-    """Read the logs, print the state of each run, and write the page and the metafile."""
+    """Print the state of each run, and write the pages and the metafile.
+
+    The results are those of the last checkpoint (`ptnt test`), and not those in the training log.
+    """
     with importing():
-        from ptnt_mm.utils.scalar_logs import last_evaluation, metrics_in_percent
+        from ptnt_mm.utils.scalar_logs import last_evaluation, last_test, metrics_in_percent
+        from reproduction import runs
         from reproduction.entries import list_entries
         from reproduction.experiments import experiments_page, read_tables
         from reproduction.zoo_page import metafile, zoo_page
 
-    entries, measured = list_entries(), {}
+    entries, measured, costs = list_entries(), {}, {}
     for entry in entries:
-        evaluation = last_evaluation(args.work_dirs / entry.name)
+        work_dir = args.work_dirs / entry.name
+        evaluation = last_evaluation(work_dir)
         if evaluation is None:
             continue
         figures = metrics_in_percent(evaluation, entry.metrics)
         values = ', '.join(f'{name} {value:.1f}' for name, value in figures.items())
         print(f'{entry.name}: {entry.unit} {evaluation["step"]} of {entry.length}, {values}')
-        if evaluation['step'] >= entry.length:
-            measured[entry.name] = figures
-    files = {'docs/model_zoo.md': zoo_page(entries, measured)}
+        if evaluation['step'] < entry.length:
+            continue
+        if tested := last_test(work_dir / 'test'):
+            measured[entry.name] = metrics_in_percent(tested, entry.metrics)
+            costs[entry.name] = runs.cost(entry)
+        else:
+            test = ['ptnt', 'test', entry.name, 'CHECKPOINT', '--work-dir', work_dir / 'test']
+            print(f'  not on the page yet: {shlex.join(map(str, test))}')
+    files = {'docs/model_zoo.md': zoo_page(entries, measured, costs)}
     files['docs/experiments.md'] = experiments_page(read_tables())
     files['configs/metafile.yml'] = metafile(entries)
     for name, text in files.items():
