@@ -4,6 +4,7 @@ Examples:
     python tools/reproduce.py commands retinanet_ptnt_s_1x --gpus 8
     python tools/reproduce.py flags retinanet_ptnt_s_1x --gpus 16      # on two machines
     python tools/reproduce.py experiments                   # those of docs/experiments.md
+    python tools/reproduce.py try inner_heads               # those with this word, for a moment
     python tools/reproduce.py collect                       # docs/model_zoo.md
 """
 
@@ -39,6 +40,15 @@ def main(words: list[str] | None = None) -> int:
         'experiments', help="print the commands of the papers' experiments"
     )
     experiments.set_defaults(command=print_experiments)
+    trial = subparsers.add_parser(
+        'try', help='train the experiments for two iterations on the demo set (ptnt demo; '
+        'python tools/make_demo_crops.py)'
+    )  # fmt: skip
+    trial.set_defaults(command=try_rows)
+    trial.add_argument(
+        'words', nargs='*', metavar='WORD', help='only those whose command has one of the words'
+    )
+    _add_folder(trial, '--work-dirs', 'work_dirs/experiments', 'the runs')
     collect = subparsers.add_parser('collect', help='write the model zoo from the logs')
     collect.set_defaults(command=write_zoo)
     _add_folder(collect, '--work-dirs', 'work_dirs', 'the work dirs, named after their configs')
@@ -68,6 +78,20 @@ def print_experiments(args: argparse.Namespace) -> None:
 
     for _, words in commands(read_tables()):
         print(shlex.join(words))
+
+
+def try_rows(args: argparse.Namespace) -> None:
+    """Train rows of the papers' tables for two iterations; print whether each works."""
+    with importing():
+        from ptnt_mm.utils.errors import UserError
+        from reproduction.trial import try_experiments
+
+    failed = 0
+    for row, why in try_experiments(args.words, args.work_dirs):
+        print(f'{row}: {f"failed: {why}" if why else "works"}', flush=True)
+        failed += bool(why)
+    if failed:
+        raise UserError(f'{failed} experiments failed')
 
 
 def print_flags(args: argparse.Namespace) -> None:

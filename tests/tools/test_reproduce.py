@@ -3,8 +3,12 @@
 import json
 from pathlib import Path
 
+import pytest
 import torch
 from logs import evaluation, write_log
+from mmengine.config import Config
+
+from ptnt_mm.utils.errors import UserError
 
 from .workplace import ROOT, load_tool
 
@@ -80,6 +84,27 @@ def test_commands_of_all_networks(capsys):
     lines = printed.splitlines()
     assert status == 0 and len(lines) > 100
     assert all(line.startswith(('ptnt train ', 'ptnt test ')) for line in lines)
+
+
+@pytest.mark.parametrize('word', ['inner_heads=1', 'detr_tnt_s_50e', 'semantic_fpn_tnt_s_40k'])
+def test_experiments_are_tried_on_the_demo_set(capsys, tmp_path: Path, monkeypatch, word: str):
+    tried = []
+
+    def train(config: Config, work_dir: Path, overwrite: bool) -> None:
+        tried.append(config)
+        if 'detr' in config.filename:
+            raise UserError('no demo set')
+
+    monkeypatch.setattr('reproduction.trial.train', train)
+    status, printed, errors = run(capsys, 'try', word, '--work-dirs', tmp_path)
+    (config,) = tried
+    assert 'data/demo' in config.train_dataloader.dataset.data_root
+    assert config.train_cfg.max_iters == config.train_dataloader.batch_size == 2
+    assert config.model.backbone.get('init_cfg') is None
+    if 'detr' in word:
+        assert status == 1 and 'failed: no demo set' in printed and '1 experiments failed' in errors
+    else:
+        assert status == 0 and printed.endswith(': works\n')
 
 
 def test_an_unknown_config(capsys):
