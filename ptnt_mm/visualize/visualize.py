@@ -169,6 +169,8 @@ def visualize(
         box: Show them for a detected box, by its number from 1.
         score_thr: The lowest score of a box: 0.3 by default.
         channels: To show, counted from 0; by default those that vary most.
+        blocks: To show, counted from 1 in the whole backbone; by default the last of each stage, or
+            the first, middle and last.
         out: For the page: work_dirs/visualize/CONFIG by default.
         overwrite: If True, replace an earlier page.
         device: Cpu, cuda or cuda:1; by default the best available.
