@@ -319,6 +319,8 @@ ptnt visualize configs/retinanet_ptnt_s_1x.py work_dirs/.../epoch_12.pth photo.j
         Option('score_thr', 'the lowest score of a box: 0.3 by default', float, metavar='S'),
         Option('channels', 'to show, counted from 0; by default those that vary most', int,
                (), 'C', nargs='+'),
+        Option('blocks', 'to show, counted from 1 in the whole backbone; by default the last of '
+               'each stage, or the first, middle and last', positive, (), 'B', nargs='+'),
         Option('out', 'for the page: work_dirs/visualize/CONFIG by default', Path, metavar='DIR'),
         Switch('overwrite', 'replace an earlier page'),
         _DEVICE,

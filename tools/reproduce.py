@@ -4,6 +4,7 @@ Examples:
     python tools/reproduce.py commands retinanet_ptnt_s_1x --gpus 8
     python tools/reproduce.py flags retinanet_ptnt_s_1x --gpus 16      # on two machines
     python tools/reproduce.py experiments                   # those of docs/experiments.md
+    python tools/reproduce.py try inner_heads               # those with this word, for a moment
     python tools/reproduce.py collect                       # docs/model_zoo.md
 """
 
@@ -39,6 +40,15 @@ def main(words: list[str] | None = None) -> int:
         'experiments', help="print the commands of the papers' experiments"
     )
     experiments.set_defaults(command=print_experiments)
+    trial = subparsers.add_parser(
+        'try', help='train the experiments for two iterations on the demo set (ptnt demo; '
+        'python tools/make_demo_crops.py)'
+    )  # fmt: skip
+    trial.set_defaults(command=try_rows)
+    trial.add_argument(
+        'words', nargs='*', metavar='WORD', help='only those whose command has one of the words'
+    )
+    _add_folder(trial, '--work-dirs', 'work_dirs/experiments', 'the runs')
     collect = subparsers.add_parser('collect', help='write the model zoo from the logs')
     collect.set_defaults(command=write_zoo)
     _add_folder(collect, '--work-dirs', 'work_dirs', 'the work dirs, named after their configs')
@@ -70,6 +80,20 @@ def print_experiments(args: argparse.Namespace) -> None:
         print(shlex.join(words))
 
 
+def try_rows(args: argparse.Namespace) -> None:
+    """Train rows of the papers' tables for two iterations; print whether each works."""
+    with importing():
+        from ptnt_mm.utils.errors import UserError
+        from reproduction.trial import try_experiments
+
+    failed = 0
+    for row, why in try_experiments(args.words, args.work_dirs):
+        print(f'{row}: {f"failed: {why}" if why else "works"}', flush=True)
+        failed += bool(why)
+    if failed:
+        raise UserError(f'{failed} experiments failed')
+
+
 def print_flags(args: argparse.Namespace) -> None:
     """Print the flags that train a config, if its weights are there."""
     with importing():
@@ -82,24 +106,35 @@ def print_flags(args: argparse.Namespace) -> None:
 
 
 def write_zoo(args: argparse.Namespace) -> None:
-    """Read the logs, print the state of each run, and write the page and the metafile."""
+    """Print the state of each run, and write the pages and the metafile.
+
+    The results are those of the last checkpoint (`ptnt test`), and not those in the training log.
+    """
     with importing():
-        from ptnt_mm.utils.scalar_logs import last_evaluation, metrics_in_percent
+        from ptnt_mm.utils.scalar_logs import last_evaluation, last_test, metrics_in_percent
+        from reproduction import runs
         from reproduction.entries import list_entries
         from reproduction.experiments import experiments_page, read_tables
         from reproduction.zoo_page import metafile, zoo_page
 
-    entries, measured = list_entries(), {}
+    entries, measured, costs = list_entries(), {}, {}
     for entry in entries:
-        evaluation = last_evaluation(args.work_dirs / entry.name)
+        work_dir = args.work_dirs / entry.name
+        evaluation = last_evaluation(work_dir)
         if evaluation is None:
             continue
         figures = metrics_in_percent(evaluation, entry.metrics)
         values = ', '.join(f'{name} {value:.1f}' for name, value in figures.items())
         print(f'{entry.name}: {entry.unit} {evaluation["step"]} of {entry.length}, {values}')
-        if evaluation['step'] >= entry.length:
-            measured[entry.name] = figures
-    files = {'docs/model_zoo.md': zoo_page(entries, measured)}
+        if evaluation['step'] < entry.length:
+            continue
+        if tested := last_test(work_dir / 'test'):
+            measured[entry.name] = metrics_in_percent(tested, entry.metrics)
+            costs[entry.name] = runs.cost(entry)
+        else:
+            test = ['ptnt', 'test', entry.name, 'CHECKPOINT', '--work-dir', work_dir / 'test']
+            print(f'  not on the page yet: {shlex.join(map(str, test))}')
+    files = {'docs/model_zoo.md': zoo_page(entries, measured, costs)}
     files['docs/experiments.md'] = experiments_page(read_tables())
     files['configs/metafile.yml'] = metafile(entries)
     for name, text in files.items():

@@ -50,7 +50,14 @@ else
     tools/dist_train.sh "$config" "$gpus" --work-dir "$work_dirs/$config" "${flags[@]}" "${@:2}"
 fi
 
-# 6. The row
+# 6. Evaluate the last checkpoint, on the first machine, and write the row
 if [ "${NODE_RANK:-0}" = 0 ]; then
+    checkpoint=$(cat "$work_dirs/$config/last_checkpoint")
+    test=("$config" "$checkpoint" --work-dir "$work_dirs/$config/test")
+    if [ -n "${PARTITION:-}" ]; then
+        srun --partition "$PARTITION" --job-name "$config" --gres gpu:1 "$PYTHON" -m ptnt_mm test "${test[@]}"
+    else
+        NNODES=1 MASTER_ADDR=127.0.0.1 tools/dist_test.sh "${test[@]:0:2}" "$gpus" "${test[@]:2}"
+    fi
     "$PYTHON" tools/reproduce.py collect --work-dirs "$work_dirs"
 fi

@@ -15,7 +15,7 @@ from ptnt_mm.models.backbone import Backbone, find_trunk
 from ptnt_mm.models.blocks import NestedBlock, OuterBlock
 from ptnt_mm.models.positions import Factors, OffsetKeys
 from ptnt_mm.models.pyramid_tnt import Stage
-from ptnt_mm.models.tokens import Grid, reduced, tokens_to_map, words_to_map
+from ptnt_mm.models.tokens import Grid, area, reduced, tokens_to_map, words_to_map
 
 Calls = dict[nn.Module, list[tuple[tuple, Any]]]
 """By module, the arguments and the output of each call."""
@@ -73,15 +73,24 @@ class BlockRecord(NamedTuple):
             sentences: Indices of sentences, counted row by row; -1 is the class token.
             with_table: Whether to add the relative position table.
         """
-        attention, total = self.module.outer_attn, 0
+        weights = self._weights(sentences, with_table)
+        return sum(part.sum(dim=1) for part in weights) / len(sentences)
+
+    def attention_matrix(self) -> Tensor:
+        """The attention of each sentence to each key, mean of the heads, (N, M)."""
+        weights = self._weights(range(area(self.hw)))
+        return torch.cat([part.mean(dim=0) for part in weights])[:, self.class_tokens :]
+
+    def _weights(self, sentences: Sequence[int], with_table: bool = True) -> Iterator[Tensor]:
+        """The attention of some sentences at a time, (heads, k, n + M)."""
+        attention = self.module.outer_attn
         with torch.no_grad():
             keys = attention.key_tokens(self.queries, self.hw)
             for part in torch.as_tensor(sentences).split(_AT_ONCE):
                 rows = self.class_tokens + part
                 q, k, _ = attention.project(self.queries[:, rows], keys)
                 bias = self.bias_of(rows) if with_table else None
-                total = total + attention_weights(q, k, bias)[0].sum(dim=1)
-        return total / len(sentences)
+                yield attention_weights(q, k, bias)[0]
 
     def bias_of(self, tokens: Sequence[int]) -> Tensor | None:
         """The bias of the table on the logits of tokens, (1, heads, k, M), if there is one."""
@@ -116,17 +125,20 @@ class Recording(NamedTuple):
     blocks: list[BlockRecord]  # of a backbone of this package; empty for any other
     maps: list[Level]  # outputs of any other backbone
     necks: list[Level]  # outputs of each part of the neck
+    chosen: Sequence[int] = ()  # blocks that the reader chose, from 1
 
     def shown(self) -> list[BlockRecord]:
-        """The last block of each stage; the first, middle and last of a single-scale backbone."""
+        """The chosen blocks; else the last of each stage, or the first, middle and last of one."""
         last = len(self.blocks) - 1
+        if self.blocks and self.chosen:
+            return [self.blocks[number - 1] for number in self.chosen]
         if self.blocks and self.blocks[0].stage is None:
             return [self.blocks[i] for i in sorted({0, last // 2, last})]
         return list({block.stage: block for block in self.blocks}.values())
 
     def nested(self) -> list[BlockRecord]:
-        """The blocks with words: all of a pyramid, otherwise the shown ones."""
-        pyramid = [block for block in self.blocks if block.stage is not None]
+        """The blocks with words: all of a pyramid, otherwise the shown ones, or the chosen ones."""
+        pyramid = [block for block in self.blocks if block.stage is not None and not self.chosen]
         return [block for block in pyramid or self.shown() if block.words is not None]
 
     def stages(self) -> list[Level]:

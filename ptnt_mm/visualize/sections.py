@@ -9,11 +9,12 @@ import numpy as np
 from torch import Tensor
 
 from ptnt_mm.drawing.panels import Panel, PanelRow, Points, Scale, around, from_zero
-from ptnt_mm.models.tokens import Grid
+from ptnt_mm.models.tokens import Grid, area
 from ptnt_mm.visualize.recording import BlockRecord, Level, Recording, Size, as_numpy
 from ptnt_mm.visualize.scene import RecordedScene
 
 _MOST_POINTS = 512
+_MOST_PAIRS = 2**22  # of sentences and keys
 
 
 class Section(NamedTuple):
@@ -98,6 +99,29 @@ def _attention(scene: RecordedScene, recording: Recording) -> Iterator[PanelRow]
         yield PanelRow(f'{block.name}: {number}{_averaged(attention.num_heads)}', panels)
 
 
+def _all_attention(scene: RecordedScene, recording: Recording) -> Iterator[PanelRow]:
+    for block in recording.shown():
+        if area(block.hw) * area(block.key_hw) > _MOST_PAIRS:
+            continue
+        matrix = 100 * as_numpy(block.attention_matrix())
+        scale = from_zero('attention (%)', matrix)
+        tiles, (sentence, place) = _tiles(matrix, block.hw, block.key_hw), scene.sentence(block)
+        height, width = (n * length for n, length in zip(block.hw, block.cell, strict=True))
+        over = dict(place=(0, 0, width, height), scale=scale)
+        panels = [
+            Panel(f'{_size(matrix.shape)} sentences and keys', matrix, **over),
+            Panel('a map of the keys for each sentence', tiles, tiles=block.hw, **over),
+        ]
+        cell = tuple(length * block.module.outer_attn.sr_ratio for length in block.cell)
+        heads = 100 * block.attention([sentence])
+        scale = from_zero('attention (%)', as_numpy(heads[:, block.class_tokens :]))
+        panels += [
+            _over_image(f'head {i}', _on_keys(block, head[None]), cell, scale=scale, frame=place)
+            for i, head in enumerate(heads, start=1)
+        ]
+        yield PanelRow(f'{block.name}: {_averaged(len(heads))}, then each head', panels)
+
+
 def _inner_attention(scene: RecordedScene, recording: Recording) -> Iterator[PanelRow]:
     for block in recording.nested():
         sentence, place = scene.sentence(block)
@@ -173,6 +197,15 @@ SECTIONS = (
         'to averages of neighbouring sentences. Without the relative position table, queries and '
         'keys are compared only by their content.',
         _attention,
+    ),
+    Section(
+        'all_attention',
+        'Attention of all sentences',
+        'The attention of every sentence, a row, to every key, a column; the same as a map of the '
+        'keys in the place of each sentence; and the maps of the outlined sentence, head by head. '
+        f'Omitted for more than {_MOST_PAIRS:,} pairs: use a smaller image.',
+        _all_attention,
+        is_open=False,
     ),
     Section(
         'words',

@@ -1,6 +1,6 @@
 """The page of ``ptnt visualize``: predictions, feature maps and attention for images."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +17,7 @@ from ptnt_mm.utils.decoding import type_and_shape
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.progress import watched
 from ptnt_mm.visualize.network import Network, load_network
+from ptnt_mm.visualize.recording import Recording
 from ptnt_mm.visualize.scene import ChosenPlace, Prediction, RecordedScene
 from ptnt_mm.visualize.sections import SECTIONS
 
@@ -32,6 +33,7 @@ class Question(NamedTuple):
     at: tuple[float, float] | None = None  # a point in pixels
     box: int | None = None  # the number of a detection of the first network, counted from 1
     channels: Sequence[int] = ()
+    blocks: Sequence[int] = ()  # counted from 1
 
     def check_point(self, file: Path, image: np.ndarray) -> None:
         """Raise a UserError if the point is outside the image."""
@@ -97,7 +99,11 @@ def write_network_page(
     }
     entries = []
     for file, image in images.items():
-        recordings = {label: network.record(file) for label, network in networks.items()}
+        recordings = {
+            label: network.record(file)._replace(chosen=question.blocks)
+            for label, network in networks.items()
+        }
+        _check_blocks(recordings.values())
         scene = RecordedScene(recordings, choices[file], question.channels)
         _check_channels(scene)
         entries.append(
@@ -125,6 +131,14 @@ def _figures(scene: RecordedScene, name: str) -> list[dict[str, Any]]:
     return [dict(section=section, rows=section.rows(scene)) for section in sections]
 
 
+def _check_blocks(recordings: Iterable[Recording]) -> None:
+    for recording in recordings:
+        number = len(recording.blocks)
+        for block in recording.chosen:
+            if recording.blocks and not 1 <= block <= number:
+                raise UserError(f'`blocks={block}`: expected numbers from 1 to {number}')
+
+
 def _check_channels(scene: RecordedScene) -> None:
     levels = [level for seen in scene.recordings.values() for level in seen.stages()]
     most = max((len(level.feature) for level in levels), default=0)
@@ -141,6 +155,7 @@ def visualize(
     at: tuple[float, float] | None = None,
     box: int | None = None,
     channels: Sequence[int] = (),
+    blocks: Sequence[int] = (),
     score_thr: float | None = None,
     overwrite: bool = False,
     device: str | None = None,
@@ -154,6 +169,8 @@ def visualize(
         box: Show them for a detected box, by its number from 1.
         score_thr: The lowest score of a box: 0.3 by default.
         channels: To show, counted from 0; by default those that vary most.
+        blocks: To show, counted from 1 in the whole backbone; by default the last of each stage, or
+            the first, middle and last.
         out: For the page: work_dirs/visualize/CONFIG by default.
         overwrite: If True, replace an earlier page.
         device: Cpu, cuda or cuda:1; by default the best available.
@@ -176,7 +193,7 @@ def visualize(
     page = folder / 'index.html'
     _check_page(page, overwrite)
     _check_box(box, *networks[0])
-    question = Question(at, box, channels)
+    question = Question(at, box, channels, blocks)
     pixels = {file: read_picture(file, networks[0][0]) for file in map(Path, images)}
     for file, image in pixels.items():
         question.check_point(file, image)

@@ -1,9 +1,14 @@
 """The command line of the model zoo."""
 
+import json
 from pathlib import Path
 
+import pytest
 import torch
 from logs import evaluation, write_log
+from mmengine.config import Config
+
+from ptnt_mm.utils.errors import UserError
 
 from .workplace import ROOT, load_tool
 
@@ -45,16 +50,63 @@ def test_collect_without_results_writes_the_committed_files(capsys, tmp_path: Pa
         assert f'wrote {tmp_path / name}' in printed
 
 
-def test_collect_shows_finished_runs_alone_on_the_page(capsys, tmp_path: Path):
+def test_collect_shows_the_last_checkpoints_of_finished_runs(capsys, tmp_path: Path, monkeypatch):
+    """Their results are those of `ptnt test`, not those of the training log."""
     write_log(tmp_path / 'retinanet_ptnt_s_1x', '20260101_120000', evaluation(7, 0.3))
     write_log(tmp_path / 'mask_rcnn_ptnt_s_1x', '20260101_120000', evaluation(12, 0.4))
-    status, printed, _ = run(capsys, 'collect', '--work-dirs', tmp_path, '--out', tmp_path)
-    assert status == 0
+    words = ('collect', '--work-dirs', tmp_path, '--out', tmp_path)
+    _, printed, _ = run(capsys, *words)
     assert 'retinanet_ptnt_s_1x: epoch 7 of 12, box AP 30.0' in printed
+    tests = tmp_path / 'mask_rcnn_ptnt_s_1x' / 'test'
+    command = f'ptnt test mask_rcnn_ptnt_s_1x CHECKPOINT --work-dir {tests}'
+    assert f'not on the page yet: {command}' in printed
+    for time, score in (('20260102_100000', 0.1), ('20260103_100000', 0.35)):
+        (tests / time).mkdir(parents=True)
+        results = {'coco/bbox_mAP': score, 'coco/bbox_mAP_50': 0.6, 'coco/segm_mAP_75': 0.2}
+        (tests / time / f'{time}.json').write_text(json.dumps(results))
+    monkeypatch.setattr('reproduction.runs.cost', lambda entry: (50.04, 300.0))
+    status, printed, _ = run(capsys, *words)
+    assert status == 0 and 'not on the page' not in printed
     page = (tmp_path / 'docs' / 'model_zoo.md').read_text()
-    assert '| 12 | 40.0 |' in page and '30.0' not in page
+    assert '| 12 | 35.0 | 60.0 | 20.0 | 50.0 | 300.0 |' in page
+    assert '30.0 |' not in page and '40.0 |' not in page
+
+
+def test_commands_of_all_networks(capsys):
+    names = ('classifier_tnt_s_384_pets', 'classifier_cpvt_ti_300e_imagenet', 'detr_r50_peg_50e')
+    status, printed, _ = run(capsys, 'commands', *names, '--gpus', 8)
+    assert status == 0
+    assert [
+        f'train {name} --launcher pytorch --resume' in line
+        for name, line in zip(names, printed.splitlines(), strict=True)
+    ] == [True] * 3
+    status, printed, _ = run(capsys, 'experiments')
+    lines = printed.splitlines()
+    assert status == 0 and len(lines) > 100
+    assert all(line.startswith(('ptnt train ', 'ptnt test ')) for line in lines)
+
+
+@pytest.mark.parametrize('word', ['inner_heads=1', 'detr_tnt_s_50e', 'semantic_fpn_tnt_s_40k'])
+def test_experiments_are_tried_on_the_demo_set(capsys, tmp_path: Path, monkeypatch, word: str):
+    tried = []
+
+    def train(config: Config, work_dir: Path, overwrite: bool) -> None:
+        tried.append(config)
+        if 'detr' in config.filename:
+            raise UserError('no demo set')
+
+    monkeypatch.setattr('reproduction.trial.train', train)
+    status, printed, errors = run(capsys, 'try', word, '--work-dirs', tmp_path)
+    (config,) = tried
+    assert 'data/demo' in config.train_dataloader.dataset.data_root
+    assert config.train_cfg.max_iters == config.train_dataloader.batch_size == 2
+    assert config.model.backbone.get('init_cfg') is None
+    if 'detr' in word:
+        assert status == 1 and 'failed: no demo set' in printed and '1 experiments failed' in errors
+    else:
+        assert status == 0 and printed.endswith(': works\n')
 
 
 def test_an_unknown_config(capsys):
-    status, _, errors = run(capsys, 'commands', 'retinanet_s_1x')
+    status, _, errors = run(capsys, 'commands', 'retinanet_ptn_s_1x')
     assert status == 1 and "did you mean 'retinanet_ptnt_s_1x'" in errors

@@ -97,6 +97,9 @@ def checkout(tmp_path: Path) -> Path:
     shutil.copytree(ROOT / 'tools', tmp_path / 'tools')
     for name in NAMES:
         (tmp_path / 'data' / 'coco' / name).mkdir(parents=True)
+    work_dir = tmp_path / 'work_dirs' / 'config'
+    work_dir.mkdir(parents=True)
+    (work_dir / 'last_checkpoint').write_text('epoch_12.pth')
     write_program(tmp_path / 'python', PYTHON)
     write_program(tmp_path / 'srun', '#!/bin/sh\necho "srun $*" >> calls\n')
     return tmp_path
@@ -117,16 +120,18 @@ def reproduce(checkout: Path, *words: str, **more: str) -> tuple[int, list[str]]
 
 
 def test_the_steps(checkout: Path):
-    status, (flags, check, train, collect) = reproduce(checkout, '--seed', '1')
+    status, (flags, check, train, test, collect) = reproduce(checkout, '--seed', '1')
     assert status == 0
     assert flags == 'python tools/reproduce.py flags config --gpus 8 --weights pretrained'
     assert check == 'python -m ptnt_mm check config --gpus 8 --pretrained pretrained/a.pth'
     assert '--nnodes 1 --node_rank 0 --nproc_per_node 8' in train
     rest = '--work-dir work_dirs/config --pretrained pretrained/a.pth --resume --seed 1'
     assert train.endswith(f'tools/train.py config --launcher pytorch {rest}')
+    rest = 'config --launcher pytorch epoch_12.pth --work-dir work_dirs/config/test'
+    assert '--nnodes 1 ' in test and test.endswith(f'tools/test.py {rest}')
     assert collect == 'python tools/reproduce.py collect --work-dirs work_dirs'
     status, again = reproduce(checkout, '--seed', '1')
-    assert (status, again) == (0, [flags, train, collect])
+    assert (status, again) == (0, [flags, train, test, collect])
 
 
 def test_the_second_machine_trains_and_does_not_collect(checkout: Path):
@@ -138,7 +143,9 @@ def test_the_second_machine_trains_and_does_not_collect(checkout: Path):
 
 
 def test_slurm_starts_the_processes(checkout: Path):
-    _, (*_, train, collect) = reproduce(checkout, PARTITION='gpu', GPUS='16')
+    _, (*_, train, test, collect) = reproduce(checkout, PARTITION='gpu', GPUS='16')
+    assert test.startswith('srun --partition gpu --job-name config --gres gpu:1 ')
+    assert test.endswith('-m ptnt_mm test config epoch_12.pth --work-dir work_dirs/config/test')
     assert train.startswith('srun --partition gpu --job-name config --ntasks 16 ')
     assert train.endswith('--launcher slurm --pretrained pretrained/a.pth --resume')
     assert ' collect ' in collect

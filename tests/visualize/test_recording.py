@@ -221,3 +221,24 @@ def test_maps_are_found_in_any_output_and_parts_may_not_run():
     recording = record(model, model.backbone, torch.randn(1, 3, 4, 8), (1.0, 1.0))
     assert [level.feature.shape for level in recording.stages()] == [(3, 4, 8), (3, 4, 4)]
     assert recording.necks == []
+
+
+@pytest.mark.parametrize('position', ['learned', 'relative_2d', 'relative_shaw'])
+def test_the_matrix_has_the_attention_of_all_sentences(eager_weights, position: str):
+    model = TNT(SMALL_TNT, position=position, inner_blocks=(0, 2), attention='eager')
+    with torch.no_grad():  # tables of offsets start near 0
+        for table in model.parameters(recurse=False):
+            table.normal_()
+    recording, _ = look(model)
+    outer = [weights for weights in eager_weights if weights.shape[2] > 16]
+    for block, weights in zip(recording.blocks, outer, strict=True):
+        expected = weights[0, :, 1:, 1:].mean(dim=0)
+        torch.testing.assert_close(block.attention_matrix(), expected)
+
+
+def test_the_chosen_blocks_are_shown():
+    recording, _ = look(TNT(SMALL_TNT, inner_blocks=(0, 2)))
+    assert [block.name for block in recording.shown()] == ['block 1', 'block 2', 'block 4']
+    chosen = recording._replace(chosen=(4, 3))
+    assert [block.name for block in chosen.shown()] == ['block 4', 'block 3']
+    assert [block.name for block in chosen.nested()] == ['block 3']

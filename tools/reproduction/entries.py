@@ -1,13 +1,14 @@
-"""The rows of the model zoo: PyramidTNT's configs for a benchmark, and their published figures."""
+"""The rows of the model zoo: the configs for a benchmark, and their published figures."""
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ptnt_mm.config.zoo import config_names
+from ptnt_mm.config.zoo import config_names, get_config
 from ptnt_mm.models.pyramid_tnt import ARCHS
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import unknown_name
+from reproduction.experiments import read_tables
 
 Figures = Mapping[str, float]
 """Results in percent by the names of their metrics; unknown ones are omitted."""
@@ -15,44 +16,66 @@ Figures = Mapping[str, float]
 # The names of metrics in papers and in the hosts' logs, the main one first.
 BOXES = {
     'box AP': 'coco/bbox_mAP',
+    'AP50': 'coco/bbox_mAP_50',
+    'AP75': 'coco/bbox_mAP_75',
     'AP small': 'coco/bbox_mAP_s',
     'AP medium': 'coco/bbox_mAP_m',
     'AP large': 'coco/bbox_mAP_l',
 }
-MASKS = {**BOXES, 'mask AP': 'coco/segm_mAP'}
+MASKS = {
+    **BOXES,
+    'mask AP': 'coco/segm_mAP',
+    'mask AP50': 'coco/segm_mAP_50',
+    'mask AP75': 'coco/segm_mAP_75',
+}
 MAPS = {'mIoU': 'mIoU'}
 LABELS = {'top-1': 'accuracy/top1', 'top-5': 'accuracy/top5'}
 
 # How a config's name begins; the order of the page.
 METHODS = {
     'retinanet': 'RetinaNet',
+    'faster_rcnn': 'Faster R-CNN',
     'mask_rcnn': 'Mask R-CNN',
     'cascade_mask_rcnn': 'Cascade Mask R-CNN',
     'atss': 'ATSS',
     'gfl': 'GFL',
     'sparse_rcnn': 'Sparse R-CNN',
     'rtmdet': 'RTMDet',
+    'detr': 'DETR',
     'dino': 'DINO',
     'semantic_fpn': 'Semantic FPN',
     'upernet': 'UPerNet',
     'classifier': 'Classifier',
 }
-_NAME = re.compile(r'(\w+)_ptnt_([a-z]+)_(\d+)([xke])(?:_(\w+))?')
+NETWORKS = {'ptnt': 'PyramidTNT', 'tnt': 'TNT', 'cpvt': 'CPVT', 'r50': 'ResNet-50'}
+"""The backbones by their part of a config's name."""
+
+_NAME = re.compile(r'(\w+?)_(?:(ptnt|tnt|cpvt)_([a-z]+)|(r50))_(\w+)')
+_SCHEDULE = re.compile(r'(?:^|_)(\d+)([xke])(?:_|$)')
+_FINE_TUNING = ('epoch', 1000)  # its names have no schedule
 _UNITS = {'x': ('epoch', 12), 'e': ('epoch', 1), 'k': ('iteration', 1000)}
 _DATA = {
     'ade20k': ('ADE20K validation', MAPS),
     'cityscapes': ('Cityscapes val', MAPS),
     'imagenet': ('ImageNet-1k validation', LABELS),
+    'cifar10': ('CIFAR-10 test', LABELS),
+    'cifar100': ('CIFAR-100 test', LABELS),
+    'flowers': ('Oxford Flowers test', LABELS),
+    'pets': ('Oxford-IIIT Pets test', LABELS),
+    'inat19': ('iNaturalist 2019 validation', LABELS),
 }
 
 # ImageNet top-1 accuracy in percent by size, from the authors' README.
 _TOP_1 = {row['alias']: row['published'][0].top_1 for row in ARCHS.values()}
 
-# As printed in the paper (arXiv 2201.00978), as far as we could confirm it.
-_PUBLISHED: Mapping[str, Figures] = {
-    'retinanet_ptnt_s_1x': {'box AP': 42.0, 'AP large': 57.7},
-    **{f'classifier_ptnt_{size}_300e_imagenet': {'top-1': top} for size, top in _TOP_1.items()},
+# As printed in the papers, as far as we could confirm it.
+_PUBLISHED = {
+    row.config: row.theirs
+    for table in read_tables()
+    for row in table.rows
+    if row.theirs is not None and not row.options
 }
+_MORE: Mapping[str, Figures] = {'retinanet_ptnt_s_1x': {'AP large': 57.7}}
 
 
 @dataclass(frozen=True)
@@ -60,9 +83,10 @@ class Entry:
     """A config of the model zoo.
 
     Attributes:
-        name: ``{method}_ptnt_{size}_{schedule}``, followed by a data set other than COCO.
+        name: ``{method}_{network}_{size}_{schedule}``, followed by a data set other than COCO.
         method: The detector or segmenter, as its paper writes it, or 'Classifier'.
-        size: The variant's alias, such as 'ti' for tiny.
+        network: A key of ``NETWORKS``.
+        size: The variant's alias, such as 'ti' for tiny; empty for ResNet-50.
         data: The data set and the split that is evaluated.
         metrics: The keys of its metrics in the host's log, by their names.
         unit: 'epoch' or 'iteration'.
@@ -71,6 +95,7 @@ class Entry:
 
     name: str
     method: str
+    network: str
     size: str
     data: str
     metrics: Mapping[str, str]
@@ -79,8 +104,8 @@ class Entry:
 
     @property
     def weights(self) -> str | None:
-        """The name of the file with the backbone's weights; None for random initialisation."""
-        if self.metrics is LABELS:
+        """The name of the file of PyramidTNT's weights; None where a config needs no such file."""
+        if self.metrics is LABELS or self.network != 'ptnt':
             return None
         return f'ptnt_{self.size}_{_TOP_1[self.size]}.pth.tar'
 
@@ -90,26 +115,45 @@ class Entry:
         return 4 if self.data.startswith('Cityscapes') else 8
 
     @property
+    def architecture(self) -> str:
+        """The backbone, such as 'PyramidTNT-S'."""
+        return '-'.join(filter(None, [NETWORKS[self.network], self.size.capitalize()]))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Height and width of the images that papers count multiply-adds for, in pixels."""
+        if self.metrics is LABELS:
+            steps = get_config(self.name).test_dataloader.dataset.pipeline
+            (side,) = (step.crop_size for step in steps if step.type == 'CenterCrop')
+            return side, side
+        return (512, 512) if self.metrics is MAPS else (800, 1280)
+
+    @property
     def published(self) -> Figures:
         """The figures of the paper."""
-        return _PUBLISHED.get(self.name, {})
+        if self.name not in _PUBLISHED:
+            return {}
+        return {next(iter(self.metrics)): _PUBLISHED[self.name], **_MORE.get(self.name, {})}
 
 
-def _entry(name: str, word: str, size: str, number: str, letter: str, rest: str | None) -> Entry:
-    unit, length = _UNITS[letter]
+def _entry(name: str, word: str, network: str, size: str, r50: str, rest: str) -> Entry:
+    schedule = _SCHEDULE.search(rest)
+    unit, length = _UNITS[schedule[2]] if schedule else _FINE_TUNING
+    length *= int(schedule[1]) if schedule else 1
     coco = ('COCO val2017', MASKS if 'mask' in word else BOXES)
-    data, metrics = _DATA.get(rest, coco)
-    return Entry(name, METHODS[word], size, data, metrics, unit, length * int(number))
+    data, metrics = next((_DATA[part] for part in rest.split('_') if part in _DATA), coco)
+    return Entry(name, METHODS[word], network or r50, size or '', data, metrics, unit, length)
 
 
 def list_entries() -> list[Entry]:
     """Return all rows, by method, data, size and name."""
     matches = filter(None, map(_NAME.fullmatch, config_names()))
     entries = [_entry(match[0], *match.groups()) for match in matches if match[1] in METHODS]
-    methods, sizes = list(METHODS.values()), list(_TOP_1)
+    methods, networks, sizes = list(METHODS.values()), list(NETWORKS), ['', *_TOP_1]
 
     def order(entry: Entry) -> tuple:
-        return methods.index(entry.method), entry.data, sizes.index(entry.size), entry.name
+        places = methods.index(entry.method), entry.data, networks.index(entry.network)
+        return *places, sizes.index(entry.size), entry.name
 
     return sorted(entries, key=order)
 

@@ -23,9 +23,10 @@ numbers in summaries. Nothing was trained here, and rows marked "ours" are in no
 are for one GPU; with several, start them as in [Training](training.md).
 
 The rows are data: [`configs/experiments.yml`](../configs/experiments.yml).
-`python tools/reproduce.py experiments` prints their commands, one per line, and
-`python tools/reproduce.py collect` writes this page. A test builds every row, runs a forward and a
-backward pass, and compares parameters and multiply-adds with the paper's.
+`python tools/reproduce.py experiments` prints their commands, one per line, `python
+tools/reproduce.py try` trains each for two iterations on the demo set, and `python
+tools/reproduce.py collect` writes this page. A test builds every row, runs a forward and a backward
+pass, and compares parameters and multiply-adds with the paper's.
 """
 
 

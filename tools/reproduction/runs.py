@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from ptnt_mm.complexity import build_by_name, measure_complexity
 from ptnt_mm.config.zoo import get_config
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights.published import published_files
@@ -49,6 +50,12 @@ def recipe_flags(entry: Entry, weights_folder: Path, gpus: int) -> list[str]:
             f'divided evenly among the GPUs: expected a divisor of {batch}'
         )
     return [*flags, '--cfg-options', f'train_dataloader.batch_size={batch // (gpus * steps)}']
+
+
+def cost(entry: Entry) -> tuple[float, float]:
+    """Millions of parameters, and multiply-adds for an image of the papers, in units of 1e9."""
+    total = measure_complexity(build_by_name(entry.name), entry.shape).total
+    return total.parameters / 1e6, total.multiply_adds / 1e9
 
 
 def require_weights(entry: Entry, folder: Path) -> None:
