@@ -157,7 +157,7 @@ def _simplify(model: Any) -> None:
 def halved(body: bytes) -> bytes:
     """Store large float32 weights of an ONNX file as float16, each followed by a cast.
 
-    Runtimes still compute in float32. Weights with values that float16 cannot hold stay as they are.
+    Runtimes still compute in float32. Weights with values beyond float16 stay as they are.
     """
     import numpy as np
     from onnx import TensorProto, helper, load_from_string, numpy_helper

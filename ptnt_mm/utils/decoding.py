@@ -259,7 +259,8 @@ def why_not_an_image(file: Path) -> str:
     if not content:
         return 'is empty'
     if content[:4] in (b'II*\0', b'MM\0*', b'II+\0', b'MM\0+'):
-        return 'is a TIFF of an unsupported kind, or damaged: save it with 8 or 16 bits and up to four channels'
+        what = 'is a TIFF of an unsupported kind, or damaged'
+        return f'{what}: save it with 8 or 16 bits and up to four channels'
     return 'is not an image, or damaged'
 
 
