@@ -157,7 +157,7 @@ def _simplify(model: Any) -> None:
 def halved(body: bytes) -> bytes:
     """Store large float32 weights of an ONNX file as float16, each followed by a cast.
 
-    Runtimes still compute in float32.
+    Runtimes still compute in float32. Weights with values beyond float16 stay as they are.
     """
     import numpy as np
     from onnx import TensorProto, helper, load_from_string, numpy_helper
@@ -165,10 +165,12 @@ def halved(body: bytes) -> bytes:
     model, casts = load_from_string(body), []
     for weight in model.graph.initializer:
         if weight.data_type == TensorProto.FLOAT and len(weight.raw_data) > 1024:
+            values = numpy_helper.to_array(weight)
+            if np.abs(values).max() > np.finfo(np.float16).max:
+                continue
             half = f'{weight.name}_half'
             casts.append(helper.make_node('Cast', [half], [weight.name], to=TensorProto.FLOAT))
-            values = numpy_helper.to_array(weight).astype(np.float16)
-            weight.CopyFrom(numpy_helper.from_array(values, half))
+            weight.CopyFrom(numpy_helper.from_array(values.astype(np.float16), half))
     nodes = [*casts, *model.graph.node]
     del model.graph.node[:]
     model.graph.node.extend(nodes)

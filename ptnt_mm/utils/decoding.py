@@ -120,7 +120,7 @@ def read_rgb(file: Path | str, value_range: Range | None = None) -> np.ndarray:
             return _times_alpha(np.asarray(image))
         return np.asarray(image.convert('RGB'))
     except UnidentifiedImageError as error:
-        raise UserError(f'{file} {_not_an_image(Path(file).read_bytes())}') from error
+        raise UserError(f'{file} {why_not_an_image(Path(file))}') from error
     except Exception as error:  # a damaged file can make the reader raise anything
         raise UserError(f'{file} cannot be read: {why_unreadable(error)}') from error
 
@@ -253,11 +253,14 @@ def _how(image: Any) -> str:
     return ''
 
 
-def _not_an_image(content: bytes) -> str:
+def why_not_an_image(file: Path) -> str:
+    """What Pillow does not recognise as an image, as the end of a sentence."""
+    content = file.read_bytes()
     if not content:
         return 'is empty'
     if content[:4] in (b'II*\0', b'MM\0*', b'II+\0', b'MM\0+'):
-        return 'is a TIFF of an unsupported kind, or damaged: save it with 8 or 16 bits'
+        what = 'is a TIFF of an unsupported kind, or damaged'
+        return f'{what}: save it with 8 or 16 bits and up to four channels'
     return 'is not an image, or damaged'
 
 

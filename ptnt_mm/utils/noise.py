@@ -25,8 +25,8 @@ _ENVIRONMENT = {
 
 _OPENCV_ERROR = 2  # the number of that level in OpenCV 4 and 5
 
-_LOGGERS = ('tifffile', 'matplotlib.font_manager')
-"""They warn about unknown tags, and about a cache of fonts that is built once."""
+_LOGGERS = ('tifffile', 'PIL.TiffImagePlugin', 'matplotlib.font_manager')
+"""They write about tags of files that they do not name, and a cache of fonts that is built once."""
 
 _ANNOUNCEMENTS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, SyntaxWarning)
 """Only the authors of the code can act on them."""
@@ -62,7 +62,7 @@ def silence_libraries() -> None:
     for name, value in _ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     for name in _LOGGERS:
-        logging.getLogger(name).setLevel(logging.ERROR)
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     if not sys.warnoptions and not getattr(warnings.showwarning, 'is_ours', False):
         warnings.showwarning = _without_noise(warnings.showwarning)
 

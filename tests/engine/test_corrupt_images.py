@@ -168,7 +168,7 @@ def test_corrupt_masks_are_named_and_skipped(tmp_path: Path):
 
 
 def test_corrupt_annotations_without_a_file_stop_training(tmp_path: Path):
-    with pytest.raises(OSError, match='its header is missing'):
+    with pytest.raises(UserError, match=r'image \d cannot be prepared .* its header is missing'):
         train(annotated_rows(tmp_path, masks=False))
     assert 'is skipped' not in log_of(tmp_path)
 

@@ -31,7 +31,7 @@ from ptnt_mm.labels.model import (
     box_between,
 )
 from ptnt_mm.labels.tree import Tree
-from ptnt_mm.utils.decoding import DECODERS, FORMATS
+from ptnt_mm.utils.decoding import DECODERS, FORMATS, why_not_an_image
 from ptnt_mm.utils.encodings import decoded_text, is_utf16
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity, report_wrong
@@ -148,7 +148,7 @@ class Collector:
         split = split or self.tree.split_of(path)
         size = size_as_read(path)
         if size is None:
-            self.labels.report(path, DAMAGED, f'named by {file.name}')
+            self.labels.report(path, DAMAGED, f'it {why_not_an_image(path)}')
             return None
         if stated and all(stated) and stated != size:
             why = _why_other(path, stated, size)
