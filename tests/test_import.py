@@ -72,8 +72,10 @@ def test_importing_registers_every_class_of_the_reference(tmp_path: Path):
 import json
 import re
 import ptnt_mm
-from mmengine.registry import HOOKS, LOOPS, METRICS, OPTIM_WRAPPER_CONSTRUCTORS, TRANSFORMS
-registries = (HOOKS, LOOPS, METRICS, OPTIM_WRAPPER_CONSTRUCTORS, TRANSFORMS)
+from mmengine.registry import (
+    HOOKS, LOOPS, METRICS, OPTIM_WRAPPER_CONSTRUCTORS, OPTIM_WRAPPERS, TRANSFORMS
+)
+registries = (HOOKS, LOOPS, METRICS, OPTIM_WRAPPER_CONSTRUCTORS, OPTIM_WRAPPERS, TRANSFORMS)
 print(json.dumps([name for registry in registries for name in registry.module_dict]))
 """
     page = (ROOT / 'docs' / 'config_reference.md').read_text()

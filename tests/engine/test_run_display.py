@@ -1,6 +1,7 @@
 """What a run shows: bars on a terminal, lines elsewhere, the time left and the best score."""
 
 import io
+import logging
 import re
 import sys
 from multiprocessing import get_context
@@ -22,6 +23,7 @@ from ptnt_mm.engine.class_scores import ClassScores
 from ptnt_mm.engine.run_display import best_scores, display_of
 from ptnt_mm.engine.runner import build_runner
 from ptnt_mm.utils.metrics import main_metrics, metric_names, metric_text
+from ptnt_mm.utils.terminal import TerminalHandler
 from ptnt_mm.utils.text import duration
 
 
@@ -193,3 +195,12 @@ def test_scores_of_classes_are_those_of_the_metric(thresholds, columns):
         evaluation.params.useCats = 0  # as for proposals
         evaluation.accumulate()
     assert scores.rows == []
+
+
+def test_a_runner_of_another_class_prints_as_little(tmp_path: Path):
+    config = toy_config(tmp_path)
+    config.update(experiment_name='another_class', runner_type='mmengine.Runner')
+    runner = build_runner(config)
+    assert type(runner) is Runner
+    handlers = [type(handler) for handler in runner.logger.handlers]
+    assert handlers == [TerminalHandler, logging.FileHandler]
