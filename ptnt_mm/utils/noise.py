@@ -80,7 +80,7 @@ def silence_imported() -> None:
     with suppress(ImportError):
         from pycocotools import coco, cocoeval
 
-        # They print their progress, and know no level; `print` is looked up in the module first.
+        # They always print their progress. Their functions find this `print` before Python's.
         coco.print = cocoeval.print = lambda *args, **kwargs: None
 
 
