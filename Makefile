@@ -11,7 +11,7 @@ PYTHON ?= $(or $(shell export PYENV_VERSION=$(PYENV_VERSION); \
 # uv installs in seconds where pip takes minutes.
 INSTALL = .venv/bin/uv pip install --python .venv/bin/python -c requirements/constraints.txt
 
-DEMO = configs/demo/demo_gfl_lite0.py
+DEMO = configs/demo/demo_gfl_ptnt_ti.py
 OUT = work_dirs/demo
 
 .PHONY: help setup demo demo-masks demo-seg demo-cls test test-fast matrix lint docs bench gpu soak clean

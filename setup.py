@@ -52,6 +52,8 @@ CORE = [
     *HOSTS['mmengine'],
     'packaging>=24.2',
     'rich>=13.4.2',
+    # The weights that come with the package.
+    'safetensors>=0.4.5',
     'shtab>=1.10',
 ]
 
@@ -178,7 +180,10 @@ setup(
     packages=find_packages(include=['ptnt_mm', 'ptnt_mm.*']),
     # No entry point: it would import ptnt_mm, and with it torch, before the first line of help.
     scripts=['tools/ptnt'],
-    package_data={'ptnt_mm.drawing': ['templates/*']},
+    package_data={
+        'ptnt_mm.drawing': ['templates/*'],
+        'ptnt_mm.weights': ['*.safetensors', '*.md'],
+    },
     cmdclass={'build_py': BuildWithMim},
     options=scratch_options(),
     zip_safe=False,

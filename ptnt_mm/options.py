@@ -182,7 +182,7 @@ ptnt new labelled project --backbone ptnt_ti --weights start.safetensors
         Option('views', 'images seen in all', positive, 200_000, metavar='N'),
         Option('size', 'side of a view, from 64; half of the steps see mosaics of four views', int,
                128, metavar='PIXELS'),
-        Option('batch', 'views in a step of one process', positive, 16, metavar='N'),
+        Option('batch', 'views in a step of one process, from 2', positive, 16, metavar='N'),
         _WORK_DIR,
         Option('resume', 'continue from a checkpoint, by default the newest in the work dir',
                metavar='PATH', alone='auto'),

@@ -15,6 +15,9 @@ model = dict(
     size=128,
 )
 
+# On several GPUs: the norm of a map that the teacher lacks gets no gradient.
+find_unused_parameters = True
+
 train_dataloader = dict(
     batch_size=16,
     num_workers=1,

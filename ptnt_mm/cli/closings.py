@@ -31,7 +31,7 @@ _MOST = 30  # classes
 
 
 def after_new(
-    found: Iterable[tuple[str, float, str]], folder: Path, has_errors: bool
+    found: Iterable[tuple[str, float | None, str]], folder: Path, has_errors: bool
 ) -> tuple[str, str]:
     """The pretrained backbones by how they can be had, and the commands that follow."""
     title = (
@@ -40,7 +40,8 @@ def after_new(
     starts = [title]
     by_source = sorted(found, key=lambda row: (row[2] != 'here', row[2]))
     for source, rows in groupby(by_source, itemgetter(2)):
-        starts.append(f'  {source}: {", ".join(f"{name} {top_1}" for name, top_1, _ in rows)}')
+        names = (name if top_1 is None else f'{name} {top_1}' for name, top_1, _ in rows)
+        starts.append(f'  {source}: {", ".join(names)}')
     project = shlex.quote(str(folder))
     following = [f'  ptnt {word} {project}' for word in ('train', 'test', 'report', 'infer PHOTOS')]
     following = ['Next:', *following, f'  ptnt export {project} --out model.onnx']

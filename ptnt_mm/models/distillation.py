@@ -103,7 +103,7 @@ class BackboneTeacher(Teacher):
     Args:
         backbone: Its settings, with its weights in ``init_cfg``.
         mean: As for :class:`Teacher`, and ``std``.
-        init_cfg: Not needed.
+        init_cfg: Unused; the weights are those of ``backbone``.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class MapMSE(nn.Module):
     """Mean squared error of maps, with each of the teacher's channels standardised."""
 
     def forward(self, student: Tensor, teacher: Tensor) -> Tensor:
-        """(B, C, H, W) twice -> a number."""
+        """Student and teacher (B, C, H, W) -> the loss, ()."""
         return F.mse_loss(student, standardised(teacher))
 
 
@@ -146,7 +146,7 @@ class MapCosine(nn.Module):
         self.smooth_l1 = smooth_l1
 
     def forward(self, student: Tensor, teacher: Tensor) -> Tensor:
-        """(B, C, H, W) twice -> a number."""
+        """Student and teacher (B, C, H, W) -> the loss, ()."""
         teacher = standardised(teacher)
         angle = 1 - F.cosine_similarity(student, teacher, dim=1).mean()
         return (1 - self.smooth_l1) * angle + self.smooth_l1 * F.smooth_l1_loss(student, teacher)
@@ -274,8 +274,8 @@ def _projector(channels: int, out_channels: int, hidden: int | None) -> nn.Modul
 def map_pairs(own: list[int], others: list[int]) -> list[tuple[int, int]]:
     """Indices of the student's and the teacher's maps to compare, by the sides of all maps.
 
-    Of several maps of a side, the deepest counts, which is the last. A side below the teacher's
-    smallest goes with that one; a side that the teacher lacks otherwise goes with none.
+    If several maps have the same side, the last one is used, which is the deepest. A map smaller
+    than all of the teacher's is compared with its smallest.
     """
     taught = {side: index for index, side in enumerate(others)}
     coarsest = taught[min(taught)]

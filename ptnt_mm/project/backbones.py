@@ -100,15 +100,15 @@ def choose_backbone(name: str | None, weights: str | None, scope: str) -> Measur
     return replace(network, unavailable='' if weights else unavailable)
 
 
-def offered() -> Iterator[tuple[str, float, str]]:
-    """The pretrained backbones: name, top-1 accuracy on ImageNet in percent, how to get them.
+def offered() -> Iterator[tuple[str, float | None, str]]:
+    """The pretrained backbones: name, top-1 on ImageNet in percent if known, how to get them.
 
     Nothing is requested from a server.
     """
     for name, row in rows().items():
         if weights := row.get('weights'):
             missing = 'not installed' if weights in INSTALLED else 'by download'
-            yield name, row['top_1'], 'here' if _is_here(weights) else missing
+            yield name, row.get('top_1'), 'here' if _is_here(weights) else missing
 
 
 def can_be_had(name: str) -> bool:

@@ -9,16 +9,23 @@ from typing import Any
 from mmengine.config import Config
 from mmengine.device import get_device
 from mmengine.dist import is_main_process
+from torch import Tensor
 
 from ptnt_mm.config.read import apply_options, read_config
 from ptnt_mm.config.view import ConfigView
-from ptnt_mm.config.zoo import config_root
+from ptnt_mm.config.zoo import config_names, config_root
 from ptnt_mm.data.image_files import find_images
 from ptnt_mm.engine.launcher import number_of_processes
 from ptnt_mm.engine.run_checkpoints import best_checkpoint
 from ptnt_mm.engine.train import train
 from ptnt_mm.engine.work_dir import find_work_dir
-from ptnt_mm.project.backbones import PUBLISHED, MeasuredBackbone, can_be_had, find_backbone
+from ptnt_mm.project.backbones import (
+    PUBLISHED,
+    MeasuredBackbone,
+    can_be_had,
+    find_backbone,
+    rows,
+)
 from ptnt_mm.utils.atomic_files import check_new, write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.version import __version__
@@ -28,6 +35,7 @@ from ptnt_mm.weights.names import Weights
 _SCOPE = 'mmengine'  # needs no host; names of a host's classes begin with its scope
 _SUFFIXES = ('.safetensors', '.pth')
 _LEAST_SIZE = 64  # pixels: one token of the coarsest stage of a PyramidTNT
+_LEAST_BATCH = 2  # views: the teacher's channels are standardised over a batch
 _WARM_UP = 100  # iterations
 _BATCH = 16  # views, that the learning rate of the config is for
 _HIGHEST_LR = 2e-3
@@ -72,7 +80,7 @@ def pretrain(
             checkpoint of its project.
         views: Images seen in all.
         size: Side of a view, from 64; half of the steps see mosaics of four views.
-        batch: Views in a step of one process.
+        batch: Views in a step of one process, from 2.
         work_dir: Folder of logs and checkpoints; by default the config's, or work_dirs/CONFIG.
         resume: Continue from a checkpoint, by default the newest in the work dir ('auto').
         overwrite: If True, delete the output of an earlier run, and replace the file.
@@ -87,11 +95,11 @@ def pretrain(
         The file.
 
     Raises:
-        UserError: if there are no images, if a backbone or its weights cannot be had, if the file
-            exists, or as for :func:`~ptnt_mm.engine.train.train`.
+        UserError: if there are no images, if a backbone or its weights are not available, if the
+            file exists, or as for :func:`~ptnt_mm.engine.train.train`.
     """
     images, file = Path(images), Path(file)
-    _check_numbers(views=(views, 1), size=(size, _LEAST_SIZE), batch=(batch, 1))
+    _check_numbers(views=(views, 1), size=(size, _LEAST_SIZE), batch=(batch, _LEAST_BATCH))
     if file.suffix not in _SUFFIXES:
         raise UserError(f'{file}: expected a name that ends in {" or ".join(_SUFFIXES)}')
     check_new(file, overwrite or resume is not None)
@@ -159,7 +167,7 @@ def pretraining_config(
     config.model.data_preprocessor.update(mean=student.mean, std=student.std)
     loader = config.train_dataloader
     loader.batch_size = batch
-    loader.num_workers = max(min(len(os.sched_getaffinity(0)) // 2, _WORKERS), 1)
+    loader.num_workers = max(min((os.cpu_count() or 1) // (2 * gpus), _WORKERS), 1)
     loader.dataset.data_root = str(images)
     loader.dataset.pipeline[1].size = size
     config.train_cfg.max_iters = iterations
@@ -184,14 +192,14 @@ def find_teacher(name: str, weights: Path | str | None = None) -> dict:
             work dir.
 
     Raises:
-        UserError: if there is no such network, or its weights cannot be had.
+        UserError: if there is no such network, or its weights are not available.
     """
-    if name.endswith('.py') or Path(name).is_dir():
+    if name not in rows() and (Path(name).exists() or name in config_names()):
         return _teacher_of_run(name, weights)
     if weights is None and not can_be_had(name):
         raise UserError(
-            f'`teacher={name}`: it has no weights that can be had here: pass a file with '
-            '`teacher_weights`, or choose another teacher'
+            f'`teacher={name}`: its weights are neither here nor on a server that answers: pass a '
+            'file with `teacher_weights`, or choose another teacher'
         )
     found = find_backbone(name, PUBLISHED if weights is None else str(weights), _SCOPE)
     scale = dict(mean=found.mean, std=found.std)
@@ -211,9 +219,10 @@ def _teacher_of_run(config: str, weights: Path | str | None) -> dict:
             'with `teacher_weights`'
         )
     scale = view.preprocessor
-    if not scale.get('bgr_to_rgb') or scale.get('mean') is None:
+    to_rgb = view.host.to_rgb if view.host else 'bgr_to_rgb'
+    if not scale.get(to_rgb) or scale.get('mean') is None:
         raise UserError(
-            f'`teacher={config}`: its data_preprocessor is {dict(scale)}: expected bgr_to_rgb=True '
+            f'`teacher={config}`: its data_preprocessor is {dict(scale)}: expected {to_rgb}=True '
             'with a mean and a std'
         )
     init_cfg = dict(type='Pretrained', checkpoint=str(weights), prefix='backbone.')
@@ -228,14 +237,20 @@ def _teacher_of_run(config: str, weights: Path | str | None) -> dict:
 def write_weights(file: Path, weights: Weights, card: dict[str, Any]) -> None:
     """Write a backbone's weights with a card of how they came about.
 
-    A .safetensors file has float16, half the size; its weights lose nothing that training needs.
+    A .safetensors file has float16, half the size, but for tensors with values beyond its range.
     """
     weights = {key: weight.detach().cpu().contiguous() for key, weight in weights.items()}
     if file.suffix == '.pth':
         write_atomically(file, saved(dict(state_dict=weights, card=card)))
         return
-    half = {k: w.half() if w.is_floating_point() else w for k, w in weights.items()}
+    half = {key: _in_half(weight) for key, weight in weights.items()}
     write_atomically(file, as_safetensors(half, dict(card=json.dumps(card))))
+
+
+def _in_half(weight: Tensor) -> Tensor:
+    """A tensor in float16 if it is in its range; a count stays as it is."""
+    half = weight.half() if weight.is_floating_point() else weight
+    return half if half.isfinite().all() else weight
 
 
 def _check_numbers(**numbers: tuple[int, int]) -> None:

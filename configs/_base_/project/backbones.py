@@ -25,6 +25,8 @@ backbones = dict(
         **pyramid_tnt,
         settings=dict(type='PyramidTNT', arch='tiny', out_norms=True),
         norm=dict(type='GN', num_groups=5),
+        weights='ptnt_ti_distilled',
+        lr=2.8e-4,
     ),
     ptnt_s=dict(
         **pyramid_tnt,
@@ -102,4 +104,4 @@ backbones = dict(
 )
 
 # Where `ptnt new` looks for pretrained weights if no backbone is named, the best first.
-starts = ['efficientnet_lite0', 'resnet18', 'pvtv2_b0']
+starts = ['efficientnet_lite0', 'ptnt_ti', 'resnet18', 'pvtv2_b0']

@@ -4,22 +4,22 @@ from collections.abc import Iterator
 from typing import Any
 
 from mmengine.dist import all_reduce_params
-from mmengine.hooks import EMAHook, SyncBuffersHook
+from mmengine.hooks import EMAHook, Hook
 from torch import Tensor, nn
 
 from ptnt_mm.registry import HOOKS
 
 
 @HOOKS.register_module()
-class AverageBuffersHook(SyncBuffersHook):
+class AverageBuffersHook(Hook):
     """Average BatchNorm's running statistics over all processes before evaluating and saving.
 
     MMEngine does not broadcast buffers, so each process has the statistics of its own images. It
     would evaluate a network of its own, and the first process's would be saved.
 
-    MMEngine's hook averages once per epoch. This one also averages before a checkpoint within an
-    epoch, which :class:`WholeCheckpointHook` asks it for, and the statistics of EMA's weights. It
-    leaves out buffers that are the same everywhere, such as tables of anchors or masks.
+    MMEngine's SyncBuffersHook averages all buffers, once per epoch. This one averages statistics
+    alone, also those of EMA's weights, and also before a checkpoint within an epoch, which
+    :class:`WholeCheckpointHook` asks it for.
     """
 
     # EMAHook (NORMAL) exchanges weights for those that are evaluated: averaging comes first.
@@ -35,8 +35,6 @@ class AverageBuffersHook(SyncBuffersHook):
 
     def average(self, runner: Any) -> None:
         """Average the statistics of a runner's model and of its EMA, in place."""
-        if not self.distributed:
-            return
         averages = (hook.ema_model for hook in runner.hooks if isinstance(hook, EMAHook))
         for model in (runner.model, *averages):
             all_reduce_params(list(_statistics(model)), op='mean')

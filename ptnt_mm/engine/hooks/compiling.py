@@ -22,6 +22,9 @@ class CompileHook(Hook):
             few gets its own, as torch chooses.
     """
 
+    # After hooks that run the model in `before_train`, such as HealthHook.
+    priority = 'VERY_LOW'
+
     def __init__(self, parts: Sequence[str] = ('backbone',), dynamic: bool | None = None):
         self.parts = tuple(parts)
         self.dynamic = dynamic
