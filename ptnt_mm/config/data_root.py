@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from mmengine.config import Config
+from mmengine.utils import is_abs
 
 from ptnt_mm.config.view import SPLITS, ConfigView
 from ptnt_mm.utils.errors import UserError
@@ -38,8 +39,11 @@ def use_data_root(config: Config, folder: Path | str) -> None:
 def _moved(value: Any, old: str, new: str) -> Any:
     """A setting with the new root in place of the old one; mappings are changed in place."""
     if isinstance(value, Mapping):
+        joins = value.get('data_root') and not is_abs(old)
         for key in value:
-            value[key] = _moved(value[key], old, new)
+            # MMEngine and the hosts join these to the data_root beside them.
+            if not (joins and (key == 'data_prefix' or key.endswith('_file'))):
+                value[key] = _moved(value[key], old, new)
     elif isinstance(value, (list, tuple)):
         return type(value)(_moved(part, old, new) for part in value)
     elif isinstance(value, str) and f'{value}/'.startswith(f'{old}/'):

@@ -87,7 +87,8 @@ def parse_options(words: Sequence[str]) -> dict:
     for word in words:
         try:
             key, _, value = word.partition('=')
-            if value.startswith(('dict(', '{')):
+            # '{}_x.pth' is text.
+            if value.startswith('dict(') or (value.startswith('{') and value.endswith('}')):
                 namespace.options[key] = _literal(ast.parse(value, mode='eval').body)
             else:
                 DictAction(['--cfg-options'], 'options')(None, namespace, [word])
@@ -102,6 +103,8 @@ def parse_options(words: Sequence[str]) -> dict:
 def _literal(node: ast.expr) -> object:
     """The value of a literal, whose dicts may be written as calls of ``dict``."""
     if isinstance(node, ast.Call) and ast.unparse(node.func) == 'dict' and not node.args:
+        if any(keyword.arg is None for keyword in node.keywords):
+            raise ValueError('** is not possible here: write the keys')
         return {keyword.arg: _literal(keyword.value) for keyword in node.keywords}
     if isinstance(node, ast.Dict):
         keys = map(ast.literal_eval, node.keys)

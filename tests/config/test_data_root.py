@@ -48,6 +48,25 @@ def test_wrappers_lists_and_other_strings():
 
 
 @pytest.mark.parametrize(
+    ('root', 'prefix', 'expected'),
+    [
+        ('data', 'data/img/', 'data/img/'),
+        ('/data', '/data/img/', '/x/img/'),
+        (None, 'data/img/', '/x/img/'),
+    ],
+)
+def test_a_path_that_is_joined_to_the_root_stays(root: str | None, prefix: str, expected: str):
+    """Another data set has the root where this one has none."""
+    part = dict(data_root=root, data_prefix=dict(img=prefix), ann_file=f'{prefix}a.json')
+    parts = [dict(data_root=root or 'data'), part | dict(pipeline=[dict(file=prefix)])]
+    config = Config(dict(train_dataloader=dict(dataset=dict(datasets=parts))))
+    use_data_root(config, '/x')
+    _, moved = config.train_dataloader.dataset.datasets
+    assert moved.data_root == (root and '/x') and moved.pipeline[0].file == '/x/img/'
+    assert (moved.data_prefix.img, moved.ann_file) == (expected, f'{expected}a.json')
+
+
+@pytest.mark.parametrize(
     ('roots', 'message'), [(('a', 'b/'), 'has several, a, b: change'), (('', None), 'has none')]
 )
 def test_other_numbers_of_roots_are_an_error(roots: tuple, message: str):

@@ -170,8 +170,17 @@ def test_an_option_may_be_a_dict():
     assert config.optim_wrapper.clip_grad.to_dict() == dict(max_norm=1)
 
 
+@pytest.mark.parametrize('value', ['{}_x.pth', '{0}/a', '{a}_{b'])
+def test_text_may_begin_with_a_brace(value: str):
+    assert parse_options([f'work_dir={value}']) == dict(work_dir=value)
+
+
 @pytest.mark.parametrize(
-    'word', ['model', 'model=f(1,2)', 'model=dict(1)', 'model=[1,2', "model={'a':}", 'model=dict(']
+    'word',
+    [
+        *('model', 'model=f(1,2)', 'model=dict(1)', 'model=[1,2', "model={'a':}", 'model=dict('),
+        *("model=dict(**{'b': 1})", "model={**{'b': 1}}"),
+    ],
 )
 def test_an_option_that_cannot_be_read_is_one_line(word: str):
     with pytest.raises(UserError, match='expected KEY=VALUE') as caught:
