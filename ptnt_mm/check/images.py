@@ -224,11 +224,18 @@ def open_image(
 def _leaves_nothing(step: Mapping, size: tuple[int, int]) -> bool:
     """Whether a step resizes an image, (width, height), to less than a pixel, as mmcv rounds."""
     scale = step.get('scale')
-    is_pair = isinstance(scale, (tuple, list)) and len(scale) == 2
-    if not is_pair or not step.get('keep_ratio') or 'Resize' not in type_name(step):
+    if not step.get('keep_ratio') or 'Resize' not in type_name(step):
         return False
-    factor = min(max(scale) / max(size), min(scale) / min(size))
-    return int(min(size) * factor * min(step.get('ratio_range') or (1,)) + 0.5) < 1
+    # RandomResize chooses between two pairs.
+    pairs = filter(_is_pair, (scale, *scale) if isinstance(scale, (tuple, list)) else ())
+    factors = (min(max(pair) / max(size), min(pair) / min(size)) for pair in pairs)
+    least = min(step.get('ratio_range') or (1,))
+    return any(min(size) * factor * least < 0.5 for factor in factors)
+
+
+def _is_pair(scale: object) -> bool:
+    is_pair = isinstance(scale, (tuple, list)) and len(scale) == 2
+    return is_pair and all(isinstance(side, (int, float)) for side in scale)
 
 
 def _pixel_finding(

@@ -35,7 +35,8 @@ class InstanceTTAModel(DetTTAModel):
         )
         labels = torch.cat([view.labels for view in views])
         masks = torch.cat(list(map(_as_taken, data_samples)))
-        if not boxes.any():
+        # The zeros of a mirrored view are no longer zeros.
+        if not any(view.bboxes.any() for view in views):
             boxes = mask2bbox(masks)
         if len(boxes) == 0:
             return data_samples[0]

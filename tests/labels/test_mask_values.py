@@ -121,6 +121,7 @@ def test_thin_objects_are_classes(tmp_path: Path):
             '0; 1; 5; 30; 31; 60; 61; 90; ...; 150; 180 are read as the classes 0 to 11; 255 is',
         ),
         ([0, 64, 128, 191, 255], 'the values 0; 64; 128; 191; 255 are read as the classes 0 to 4'),
+        ([200] * 5, 'the value 200 is class 0'),
         ([0, 38, 75, 113, 150], 'the values 0; 38; 75; 113; 150 are read as the classes 0 to 4'),
     ],
 )

@@ -1,7 +1,7 @@
 """Messages say which labels with problems are used, and count ignored regions."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -109,3 +109,20 @@ def test_regions_that_do_not_count_are_counted_by_their_word(
     labels = read(coco(tmp_path, dict(bbox=_BOX) | flags))
     assert ignored_regions(labels) == counted
     assert [bool(item.ignored) for item in others(labels)] == [bool(counted)]
+
+
+@pytest.mark.parametrize(
+    ('change', 'why'),
+    [
+        (lambda content: content.pop('categories'), '"categories" is missing'),
+        (lambda content: content.update(annotations={}), '"annotations" is not a list'),
+    ],
+)
+def test_the_list_that_a_file_lacks_is_named(tmp_path: Path, change: Callable, why: str):
+    file = coco(tmp_path) / 'labels.json'
+    content = json.loads(file.read_text())
+    (tmp_path / 'other.json').write_text(json.dumps(content))
+    change(content)
+    file.write_text(json.dumps(content | dict(info=dict(categories=1))))
+    (problem,) = read(tmp_path).problems
+    assert problem.detail == why

@@ -55,11 +55,13 @@ def merge(merger: InstanceTTAModel, *views: DetDataSample) -> tuple[Tensor, Tens
         ('diagonal', [20.0, 11.0, 28.0, 17.0]),
     ],
 )
-def test_a_mask_comes_back_from_the_mirror_with_its_box(merger, direction, mirrored):
+@pytest.mark.parametrize('has_boxes', [True, False], ids=['boxes', 'as SOLO'])
+def test_a_mask_comes_back_from_the_mirror_with_its_box(merger, direction, mirrored, has_boxes):
     box = [2.0, 3.0, 10.0, 9.0]
-    boxes, scores, masks = merge(
-        merger, view([box], [0.6], None), view([mirrored], [0.9], direction)
-    )
+    views = view([box], [0.6], None), view([mirrored], [0.9], direction)
+    for sample in views:
+        sample.pred_instances.bboxes *= has_boxes
+    boxes, scores, masks = merge(merger, *views)
     assert boxes.tolist() == [box] and scores.tolist() == pytest.approx([0.9])
     assert masks.shape == (1, HEIGHT, WIDTH)
     assert masks[0, 3:9, 2:10].all() and masks.sum() == 6 * 8

@@ -132,6 +132,17 @@ def test_postscript_is_not_run(tmp_path: Path):
             dict(type='RandomResize', scale=(320, 320), ratio_range=(0.75, 1.3), keep_ratio=True),
             True,
         ),
+        # mmdet's ms_3x configs name two scales.
+        (
+            (900, 1),
+            dict(type='RandomResize', scale=[(320, 320), (640, 640)], keep_ratio=True),
+            True,
+        ),
+        (
+            (600, 1),
+            dict(type='RandomResize', scale=[(320, 320), (640, 640)], keep_ratio=True),
+            False,
+        ),
         ((900, 1), dict(type='Resize', scale=(320, 320)), False),
         ((900, 1), dict(type='Resize', scale_factor=0.1, keep_ratio=True), False),
     ],

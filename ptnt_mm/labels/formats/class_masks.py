@@ -196,13 +196,14 @@ def _classes(
     indices = sorted(values - {IGNORED})
     if indices[-1] >= 2 * len(indices) + 20:
         # Shades of grey are chosen to be visible, so that each is far from the next.
-        if min(b - a for a, b in pairwise(sorted(values))) >= _VISIBLE:
+        if min((b - a for a, b in pairwise(sorted(values))), default=0) >= _VISIBLE:
             indices = sorted(values)
         several = [*map(shown_value, indices[:8]), '...', *map(shown_value, indices[-2:])]
         shown = '; '.join(several if len(indices) > 10 else map(shown_value, indices))
         ignored = '; 255 is ignored' if IGNORED in values - {*indices} else ''
         last = len(indices) - 1
-        labels.notes.append(f'the values {shown} are read as the classes 0 to {last}{ignored}')
+        read = f's {shown} are read as the classes 0 to {last}' if last else f' {shown} is class 0'
+        labels.notes.append(f'the value{read}{ignored}')
     elif indices[0] == 0:
         indices = list(range(indices[-1] + 1))
     names = [f'class {shown_value(value)}' for value in indices]

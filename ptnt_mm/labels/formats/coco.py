@@ -49,11 +49,8 @@ def _read(tree: Tree) -> Labels:
     groups: set[str] = set()
     for file in _files(tree):
         try:
-            content = read_json(file, as_hosts=False)
-            lists = [content.get(key, content.get(other)) for key, other in _LISTS.items()]
-            if not all(isinstance(entries, list) for entries in lists):
-                raise UserError('"images", "annotations" or "categories" is not a list')
-        except (UserError, AttributeError) as error:
+            lists = _lists(read_json(file, as_hosts=False))
+        except UserError as error:
             collector.labels.report(file, UNREADABLE, str(error))
         else:
             _add(collector, file, *lists)
@@ -61,6 +58,23 @@ def _read(tree: Tree) -> Labels:
     labels = collector.finish()
     _drop_groups(labels, groups)
     return labels
+
+
+def _lists(content: object) -> list[list]:
+    """The images, annotations and categories of a file.
+
+    Raises:
+        UserError: if one is missing or is not a list.
+    """
+    if not isinstance(content, dict):
+        raise UserError(f'it is not a dict with {", ".join(_LISTS)}')
+    lists = []
+    for key, other in _LISTS.items():
+        lists.append(content.get(key, content.get(other)))
+        if not isinstance(lists[-1], list):
+            is_there = key in content or other in content
+            raise UserError(f'"{key}" {"is not a list" if is_there else "is missing"}')
+    return lists
 
 
 def _files(tree: Tree) -> list[Path]:
