@@ -1,8 +1,9 @@
 """Name labels in formats that are not read, with a way to convert them."""
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 
 from ptnt_mm.labels.formats.box_tables import columns_of
@@ -12,7 +13,7 @@ from ptnt_mm.utils.encodings import is_utf16
 from ptnt_mm.utils.text import first_few
 
 _HEAD = 2**16  # bytes of a file that are searched
-_TRIED = 10_000  # files of a suffix that are opened
+_TRIED = 200  # files of a suffix that are opened
 _IMAGE = rf'[^\s"\'<>,;:/\\|=]+(?:{"|".join(map(re.escape, FORMATS))})'
 _NUMBER = r'"?\s*-?\d+(?:\.\d+)?\s*"?'
 _BY_HAND = (
@@ -307,12 +308,20 @@ def _heads(tree: Tree) -> Iterator[tuple[Path, str]]:
     """The files that may hold labels, each with the text at its beginning."""
     suffixes = {suffix for form in (*KNOWN, _UNKNOWN) for suffix in form.suffixes}
     for suffix in sorted(suffixes):
-        for file in tree.with_suffix(suffix)[:_TRIED]:
+        for file in _sample(tree.with_suffix(suffix)):
             try:
                 with file.open('rb') as stream:
                     yield file, _text(stream.read(_HEAD))
             except OSError:
                 continue
+
+
+def _sample(files: Iterable[Path]) -> Iterator[Path]:
+    """A number of files: the first of each folder, the second of each, and so on."""
+    folders: dict[Path, list[Path]] = {}
+    for file in files:
+        folders.setdefault(file.parent, []).append(file)
+    return islice(filter(None, chain.from_iterable(zip_longest(*folders.values()))), _TRIED)
 
 
 def _text(head: bytes) -> str:

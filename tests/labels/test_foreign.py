@@ -210,6 +210,16 @@ def test_text_that_may_be_labels_is_named_beside_class_folders(tmp_path: Path):
     assert 'text with numbers (cat/own.txt, dog/own.txt)' in other
 
 
+def test_few_of_many_files_are_opened_but_some_in_each_folder(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr('ptnt_mm.labels.foreign._TRIED', 20)
+    for folder, text in (('a', 'a note'), ('b', 'a note'), ('c', 'frame1 person 12 13 40 50')):
+        (tmp_path / folder).mkdir()
+        for i in range(30):
+            (tmp_path / folder / f'{i}.txt').write_text(text)
+    (found,) = foreign_labels(Tree(tmp_path))
+    assert found.format.name == 'text with numbers' and len(found.files) == 6
+
+
 @pytest.mark.parametrize(
     ('name', 'line'),
     [

@@ -52,6 +52,8 @@ def others(labels: Labels) -> list[LabelledObject]:
         (dict(bbox=[10, 5, 0.5, 30]), Outcome.LEFT_OUT, None, False),
         (dict(bbox=[10, 5, 'x', 30]), Outcome.LEFT_OUT, None, False),
         (dict(bbox=[10, 5, 20]), Outcome.LEFT_OUT, None, False),
+        (dict(bbox=[*_BOX, float('inf')]), Outcome.LEFT_OUT, None, False),
+        (dict(bbox=[10, 5, 20, 10**400]), Outcome.LEFT_OUT, None, False),
         (dict(bbox=_BOX, category_id=7), Outcome.LEFT_OUT, None, False),
         (dict(bbox=[-10, 5, 40, 30]), Outcome.CLIPPED, (0, 5, 30, 30), False),
         (dict(bbox=_BOX, segmentation=[[10, 5, 30, 5]]), Outcome.AS_BOX, _BOX, False),
@@ -81,6 +83,24 @@ def test_each_line_says_what_became_of_its_object(
     assert str(outcome) in line
     found = [(item.box, item.segmentation is not None) for item in others(labels)]
     assert found == ([] if box is None else [(tuple(box), has_mask)])
+
+
+@pytest.mark.parametrize(
+    ('fifth', 'boxes', 'note'),
+    [
+        ((0.93, 0.4, 1), [(20, 10, 20, 10)] * 3, '3 boxes of five numbers: corner and size, with'),
+        ((0.93, 0.4, 30), [(20, 10, 20, 10)] * 3, '3 boxes of five numbers: corner and size, with'),
+        ((0, 90, -90), [(10, 5, 20, 10), (15, 0, 10, 20)], '3 boxes of five numbers: centre, size'),
+        ((90,), [(15, 0, 10, 20)], '1 box of five numbers: centre, size and angle'),
+    ],
+)
+def test_a_fifth_number_is_a_score_or_an_angle(
+    tmp_path: Path, fifth: tuple, boxes: list, note: str
+):
+    labels = read(coco(tmp_path, *(dict(bbox=[20, 10, 20, 10, value]) for value in fifth)))
+    found = [tuple(np.round(item.box, 6)) for item in others(labels)]
+    assert list(dict.fromkeys(found)) == list(dict.fromkeys(boxes))
+    assert note in labels.notes[0]
 
 
 def test_outcomes_of_one_kind_have_a_line_each(tmp_path: Path):

@@ -95,11 +95,13 @@ def test_shapes_of_cvat_without_area_are_counted(tmp_path: Path, tag: str):
     assert any('6 door' in line for line in summary(labels))
 
 
-def test_boxes_of_voc_without_corners_are_counted(tmp_path: Path):
+@pytest.mark.parametrize('angle', ['', '<cx>9</cx><cy>9</cy><w>9</w><h>9</h><angle>inf</angle>'])
+def test_boxes_of_voc_without_corners_are_counted(tmp_path: Path, angle: str):
     """As roLabelImg writes rotated boxes."""
     made.voc(tmp_path)
     for file in tmp_path.rglob('*.xml'):
-        file.write_text(file.read_text().replace('bndbox>', 'robndbox>', 2))
+        text = file.read_text().replace('bndbox>', 'robndbox>', 2)
+        file.write_text(text.replace('<robndbox>', f'<robndbox>{angle}', 1))
     tree = Tree(tmp_path)
     (line,) = summary(read_labels(tree, recognise(tree)))
     assert line.startswith('6 objects') and '(6 cell)' in line and 'robndbox' in line

@@ -16,6 +16,7 @@ from ptnt_mm.labels.coco import (
     without_usable,
 )
 from ptnt_mm.labels.formats.format import (
+    NO_NUMBERS,
     UNREADABLE,
     Collector,
     Format,
@@ -88,6 +89,7 @@ def _add(collector: Collector, file: Path, images: list, annotations: list, cate
     """Add the content of a file."""
     tree, labels = collector.tree, collector.labels
     names = _names(labels, file, categories)
+    _drop_scores(labels, file, annotations)
     split = split_in(file.stem) or tree.split_of(file)
     known: dict[str, LabelledImage | None] = {}
     for key, entries in _by_id(labels, file, images).items():
@@ -179,19 +181,45 @@ def _objects(
         # Some programs write zeros, and only the mask is true.
         if isinstance(box, list) and len(box) == 4 and (any(box) or mask is None):
             box = tuple(map(number, box))
-        elif isinstance(box, list) and len(box) in (_TURNED, _CORNERS) and any(box):
-            points = list(map(number, box))
-            if len(box) == _TURNED:
-                points = turned_box(*points[:4], math.radians(-points[4]))
+        elif points := _corners(box):
             mask, box = mask or [points], box_around(points)
         elif (drawn := usable(mask, image.size)[0]) is not None:
             box = box_of(drawn)
         else:
-            what = without_usable('annotations', 'bbox')
+            has_numbers = isinstance(box, list) and len(box) in (_TURNED, _CORNERS)
+            what = NO_NUMBERS if has_numbers else without_usable('annotations', 'bbox')
             labels.report(file, what, f'{label} in {image.path.name}', label)
             continue
         ignored = next((word for word in _IGNORED if is_set(entry.get(word))), '')
         yield LabelledObject(label, box, mask, ignored)
+
+
+def _drop_scores(labels: Labels, file: Path, annotations: list) -> None:
+    """Drop the fifth numbers of boxes if they are scores, and no angles; add a note about either.
+
+    Angles, in degrees, are hardly ever in [0, 1].
+    """
+    boxes = [entry.get('bbox') for entry in annotations if isinstance(entry, dict)]
+    boxes = [box for box in boxes if isinstance(box, list) and len(box) == _TURNED and any(box)]
+    values = [value for box in boxes if math.isfinite(value := number(box[-1]))]
+    beyond = sum(not 0 <= value <= 1 for value in values)
+    are_scores = beyond < 2 and 2 * beyond < len(values)
+    if are_scores:
+        for box in boxes:
+            del box[-1]
+    if boxes:
+        form = 'corner and size, with a score' if are_scores else 'centre, size and angle'
+        labels.notes.append(f'{file.name}: {counted(len(boxes), "box")} of five numbers: {form}')
+
+
+def _corners(box: object) -> list[float]:
+    """The corners of a box that has an angle, or all four; empty for others."""
+    if not isinstance(box, list) or len(box) not in (_TURNED, _CORNERS) or not any(box):
+        return []
+    points = list(map(number, box))
+    if not all(map(math.isfinite, points)):
+        return []
+    return points if len(box) == _CORNERS else turned_box(*points[:4], math.radians(-points[4]))
 
 
 def _note_losses(labels: Labels, file: Path, annotations: list, names: Mapping[str, str]) -> None:

@@ -356,7 +356,7 @@ def number(text: object) -> float:
     """Parse a number of a label file; NaN if invalid, as boxes may not be."""
     try:
         return float(text)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return float('nan')
 
 

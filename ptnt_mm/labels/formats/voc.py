@@ -184,7 +184,8 @@ def _outline(element: Element) -> list[float]:
     """Roboflow's polygon, or the corners of a box that roLabelImg turned; empty without any."""
     if element.find('robndbox') is not None:
         keys = ('cx', 'cy', 'w', 'h', 'angle')
-        points = turned_box(*(number(text_of(element, f'robndbox/{key}')) for key in keys))
+        numbers = [number(text_of(element, f'robndbox/{key}')) for key in keys]
+        points = turned_box(*numbers) if all(map(math.isfinite, numbers)) else []
     else:
         places = (f'polygon/{axis}{i}' for i in count(1) for axis in 'xy')
         texts = takewhile(bool, (text_of(element, place) for place in places))
