@@ -74,6 +74,7 @@ def _is_other(path: str, kind: str) -> bool:
 
 _SIDE = 256  # side of the square test image, in pixels
 
+_SHIFTED = 'the coarsest map covers more than the image, and resizing it shifts the predictions'
 _ADVICE = (
     'set the strides of the head to those of its maps, or resize the maps to those of the head: a '
     'TransposedConvNeck halves their strides'
@@ -112,8 +113,8 @@ def check_strides(view: ConfigView, model: nn.Module) -> Iterator[Finding]:
 def check_padding(view: ConfigView, model: nn.Module) -> Iterator[Finding]:
     """Compare what a segmenter pads test images to with the last stride of its backbone.
 
-    A map that covers a part of a cell gets a whole one, and heads resize it to the other maps: its
-    classes are shifted, the more the further from the upper left corner.
+    If it is no multiple, the coarsest map covers more than the image, and resizing it shifts the
+    predictions, the more the further from the upper left corner.
     """
     if view.scope != 'mmseg':
         return
@@ -129,12 +130,12 @@ def check_padding(view: ConfigView, model: nn.Module) -> Iterator[Finding]:
     if padded % last:
         multiples = f'to multiples of {padded} pixels' if padded > 1 else 'to no multiple'
         what = f"test images are padded {multiples}, and the backbone's last map has stride {last}"
-        advice = f'maps of other sizes are squeezed: write test_cfg=dict(size_divisor={last})'
+        advice = f'{_SHIFTED}: write test_cfg=dict(size_divisor={last})'
         yield warning(where, what, advice + (', size=None' if test.get('size') else ''))
     windows = view.model.get('test_cfg') or {}
     if windows.get('mode') == 'slide' and any(side % last for side in windows.crop_size):
         what = f"is {tuple(windows.crop_size)}, and the backbone's last map has stride {last}"
-        advice = f'maps of other sizes are squeezed: write multiples of {last}'
+        advice = f'{_SHIFTED}: write multiples of {last}'
         yield warning('model.test_cfg.crop_size', what, advice)
 
 

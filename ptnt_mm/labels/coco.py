@@ -108,7 +108,7 @@ def not_in_file(key: str) -> str:
     return f'annotations whose {key} is not in the file'
 
 
-def shifted_ids(used: set, known: set) -> str:
+def why_shifted(used: set, known: set) -> str:
     """Say that labels count classes from another number than their names; empty if they do not.
 
     A small data set may have no objects of some classes. So it is enough that all ids in use are
@@ -216,7 +216,7 @@ def _strangers(
     what = f'{len(lost)} of {len(annotations)} {not_in_file(key)}'
     as_text = {str(value) for value in known}
     used = {entry[key] for entry in annotations}
-    if key == 'category_id' and (shift := shifted_ids(used, known)):
+    if key == 'category_id' and (shift := why_shifted(used, known)):
         advice = shift
     elif all(str(entry[key]) in as_text for entry in lost):
         advice = 'the same ids exist with a different type: write all as numbers, not as text'

@@ -240,7 +240,7 @@ class Facts:
 
     @property
     def divisor(self) -> int:
-        """Images are padded to multiples of this many pixels, so that no map is squeezed."""
+        """Images are padded to multiples of this many pixels: no map covers more than that."""
         return max(self.backbone.strides[-1], self.detector.coarsest)
 
     @property

@@ -107,7 +107,9 @@ PADDING = 'model.data_preprocessor.test_cfg'
         ),
     ],
 )
-def test_maps_that_would_be_squeezed(masks: MaskDemo, settings: dict, words: tuple[str, ...]):
+def test_maps_that_would_cover_more_than_the_image(
+    masks: MaskDemo, settings: dict, words: tuple[str, ...]
+):
     masks.options |= settings
     found = list(check_padding(masks.view(), build_model(masks.config())))
     assert len(found) == bool(words)

@@ -198,10 +198,10 @@ def _level(tree: Tree, placed: Placed) -> _Level:
         return _Level({})
     level = _named(tree, groups, used is in_splits)
     if level.classes and sum(map(folders.below, level.classes)) * 2 < len(used):
-        return _Level({}, ambiguity=_ambiguous(tree, folders.groups))
+        return _Level({}, ambiguity=_ambiguity(tree, folders.groups))
     beside = _beside(folders, level)
     if sum(map(folders.below, beside)) * 3 > len(used):
-        return _Level({}, ambiguity=_ambiguous(tree, {beside[0][:-1]: beside, **folders.groups}))
+        return _Level({}, ambiguity=_ambiguity(tree, {beside[0][:-1]: beside, **folders.groups}))
     return replace(level, notes=(*notes, *level.notes))
 
 
@@ -290,7 +290,7 @@ def _named(tree: Tree, groups: Mapping[Folder, list[Folder]], in_splits: bool) -
     if len(groups) < 2:
         return _Level(classes)
     if len({len(parent) for parent in groups}) > 1:
-        return _Level({}, ambiguity=_ambiguous(tree, groups))
+        return _Level({}, ambiguity=_ambiguity(tree, groups))
     parents = {parent: parent[-1] for parent in sorted(groups)}
     outer, inner = first_few(parents.values()), first_few(sorted(together))
     is_same = all(len(of_parent) * 3 > len(together) * 2 for of_parent in names.values())
@@ -302,7 +302,7 @@ def _named(tree: Tree, groups: Mapping[Folder, list[Folder]], in_splits: bool) -
     if is_same and in_splits and all(len(parent) == 1 for parent in parents):
         return _Level(parents, (f'classes are the folders of the splits, {outer}, with {inner}',))
     if is_same:
-        return _Level({}, ambiguity=_ambiguous(tree, groups))
+        return _Level({}, ambiguity=_ambiguity(tree, groups))
     if len(classes) == len(together):
         return _Level(classes, (f'classes are the folders inside {outer}',))
     note = 'several folders have classes of the same name: the names contain both folders'
@@ -315,7 +315,7 @@ def _is_numbered(names: Iterable[str], with_a_word: bool = True) -> bool:
     return len(rests) == 1 and (not with_a_word or bool(next(iter(rests)).strip('_-. ')))
 
 
-def _ambiguous(tree: Tree, groups: Mapping[Folder, list[Folder]]) -> str:
+def _ambiguity(tree: Tree, groups: Mapping[Folder, list[Folder]]) -> str:
     lines = ''.join(
         f'\n    {"/".join(parent) or "."}: {first_few(folder[-1] for folder in group)}'
         for parent, group in sorted(groups.items())[:5]

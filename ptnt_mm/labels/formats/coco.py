@@ -12,7 +12,7 @@ from ptnt_mm.labels.coco import (
     not_dicts,
     not_in_file,
     read_json,
-    shifted_ids,
+    why_shifted,
     without_usable,
 )
 from ptnt_mm.labels.formats.format import (
@@ -105,7 +105,7 @@ def _add(collector: Collector, file: Path, images: list, annotations: list, cate
         else:
             labels.report(file, not_in_file('image_id'), f'id {entry.get("id")}: {key}')
     used = {_number(entry.get('category_id')) for entries in found.values() for entry in entries}
-    if shift := shifted_ids(used, set(map(_number, names))):
+    if shift := why_shifted(used, set(map(_number, names))):
         raise UserError(f'{file}: {shift}')
     for key, entries in found.items():
         if (image := known[key]) is not None:

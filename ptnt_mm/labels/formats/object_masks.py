@@ -170,7 +170,7 @@ def _has_several_values(mask: Path) -> bool:
         return False
 
 
-def may_be_numbered(tree: Tree) -> str:
+def why_may_be_numbered(tree: Tree) -> str:
     """A description of class masks whose values may also be numbers of objects; or empty.
 
     Each value is one area, and the values of each mask are 1 to N, or differ from mask to mask, as

@@ -14,7 +14,7 @@ import numpy as np
 import yaml
 
 from ptnt_mm.labels.boxes import CENTRE_AND_SIZE
-from ptnt_mm.labels.coco import shifted_ids
+from ptnt_mm.labels.coco import why_shifted
 from ptnt_mm.labels.formats.format import (
     MISSING,
     UNREADABLE,
@@ -125,7 +125,7 @@ def _read(tree: Tree) -> Labels:
     for source, image, lines in found:
         known = names.of(source)
         collector.add(source, image, objects_of(labels, source, lines, image, known, lengths))
-    if shift := shifted_ids(indices, names.numbers):
+    if shift := why_shifted(indices, names.numbers):
         raise UserError(f'{tree.root}: {shift}')
     _note_background(labels, used, without)
     if not names.numbers:

@@ -12,8 +12,8 @@ model = dict(
         mean=[127.5, 127.5, 127.5],
         std=[127.5, 127.5, 127.5],
         size=(512, 512),
-        # Test images are padded to multiples of the last stride: a map that covers a part of a cell
-        # has a whole one, and the head would squeeze it.
+        # Test images are padded to multiples of the last stride: otherwise the coarsest map covers
+        # more than the image, and resizing it shifts the predictions.
         test_cfg=dict(size_divisor=64),
     ),
     pretrained=None,
