@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from logging import getLevelNamesMapping
 
-from ptnt_mm.config.settings import dicts_within, short_name, type_name
+from ptnt_mm.config.settings import dicts_within, is_warm_up, short_name, type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.findings import Finding, Severity
 from ptnt_mm.utils.numbers import is_number
@@ -104,7 +104,6 @@ _AUGMENTING = (
 )  # fmt: skip
 _PARTS = ('dataloader', 'cfg', 'evaluator')  # of an evaluation, in a config
 EARLY = 0.8  # share of training, after which schedules may be over
-WARM_UPS = ('Linear', 'Constant', 'QuadraticWarmup')
 SMALL = 32  # pixels: CIFAR's images are as large
 
 
@@ -172,9 +171,12 @@ def in_epochs_by_iteration(setting: Setting) -> str | bool:
         return False
     ends = [schedule.get(key) for key in ('end', 'T_max', 'total_iters')]
     ends += schedule.get('milestones') or ()
-    warms_up = type_name(schedule).startswith(WARM_UPS)
     late = [end for end in ends if is_number(end) and end <= length.end]
-    return not warms_up and bool(late) and f'{max(late)} iterations; training has {length.text}'
+    return (
+        not is_warm_up(schedule)
+        and bool(late)
+        and f'{max(late)} iterations; training has {length.text}'
+    )
 
 
 def over_early(setting: Setting) -> str | bool:
@@ -189,7 +191,7 @@ def over_early(setting: Setting) -> str | bool:
 def last_change(schedule: Mapping) -> float:
     """When a schedule last changes a rate, in its unit; 0 for a warm-up, infinite if never."""
     begin, kind = schedule.get('begin', 0), type_name(schedule)
-    if not begin and kind.startswith(WARM_UPS):
+    if not begin and is_warm_up(schedule):
         return 0
     lasts = schedule.get('T_max' if kind.startswith('CosineAnnealing') else 'total_iters')
     milestones = schedule.get('milestones')

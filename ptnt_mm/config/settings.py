@@ -23,6 +23,11 @@ def short_name(settings: Mapping) -> str:
     return type_name(settings).rpartition('.')[2]
 
 
+def is_warm_up(schedule: Mapping) -> bool:
+    """Whether a schedule is of a kind that warms up."""
+    return type_name(schedule).startswith(('Linear', 'Constant', 'QuadraticWarmup'))
+
+
 def loads_annotations(name: str) -> bool:
     """Whether a transform of this name loads annotations, as those of all hosts are called."""
     return name.startswith('Load') and 'Annotation' in name

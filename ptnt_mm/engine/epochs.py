@@ -1,20 +1,25 @@
 """Train for a different number of epochs: stretch everything that a config counts in epochs."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 from typing import Any
 
 from mmengine.config import Config
 
-from ptnt_mm.config.settings import dicts_within, type_name
+from ptnt_mm.config.settings import dicts_within, is_warm_up, type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.numbers import is_number
 
 _FROM_BEGIN = ('T_max', 'total_iters', 'total_steps', 'step_size', 'cool_down_time', 'epochs')
 """Lengths that a schedule counts from its ``begin``."""
+
+_EXACT = ('Constant', 'CosineAnnealing', 'Linear', 'MultiStep', 'Poly', 'QuadraticWarmup', 'Step')
+"""Beginnings of the schedules that may have a share of an epoch."""
+
+_NEVER = 10**9  # MMEngine's INF
 
 _BY_MOMENTUM = ('ExponentialMovingAverage', 'ExpMomentumEMA')
 _MOMENTUM = 0.0002  # MMEngine's default for both
@@ -25,7 +30,8 @@ def stretch(config: Config, epochs: int) -> None:
 
     Learning rates, switches of pipelines, averaged weights and the beginning of evaluation keep
     their share of the run. Evaluations and checkpoints become more frequent in a shorter run, and
-    stay as frequent in a longer one. A warm-up in iterations becomes shorter, but not longer.
+    stay as frequent in a longer one. A warm-up in iterations becomes shorter, but not longer. If a
+    part of a schedule is left with less than an epoch, MMEngine converts it to iterations.
 
     Args:
         config: Changed in place.
@@ -62,11 +68,15 @@ class _Scale:
     before: int
     after: int
 
-    def epoch(self, epoch: int) -> int:
+    def exact(self, epoch: float) -> float:
         """The same share of the run; what comes after its end still does."""
         if epoch > self.before:
             return epoch - self.before + self.after
-        return epoch and max(round(epoch * self.after / self.before), 1)
+        return epoch * self.after / self.before
+
+    def epoch(self, epoch: float) -> int:
+        """The same share of the run, in whole epochs; only the beginning is 0."""
+        return epoch and max(round(self.exact(epoch)), 1)
 
     def interval(self, epochs: int) -> int:
         """Shorter in a shorter run, never longer; -1 means never."""
@@ -76,7 +86,7 @@ class _Scale:
         """The same share of the run, but a longer run has no longer warm-up."""
         share = self.after / self.before
         share = min(share, 1) if iteration <= warm_up else share
-        # MMEngine's warm-up of one iteration never ends.
+        # MMEngine never finishes a warm-up of length 1.
         return iteration and max(round(iteration * share), 2)
 
 
@@ -92,33 +102,67 @@ def _loop(loop: Mapping, scale: _Scale) -> dict:
 
 
 def _schedules(found: Any, scale: _Scale) -> Any:
-    """Stretch one schedule, those of a list, or those of several optimizers by name.
-
-    A schedule that is left without an epoch is removed.
-    """
+    """Stretch one schedule, those of a list, or those of several optimizers by name."""
     if not isinstance(found, (list, tuple)):
         if isinstance(found, Mapping) and 'type' not in found:
             return {name: _schedules(inner, scale) for name, inner in found.items()}
-        return next(iter(_schedules([found], scale)), None) if found else found
+        stretched = _schedules([found], scale) if found else [found]
+        return stretched[0] if len(stretched) == 1 else stretched
     in_iterations = (s for s in found if not s.get('by_epoch', True) and not s.get('begin'))
-    warm_ups = (s.get('end') for s in in_iterations if _warms_up(s))
+    warm_ups = (s.get('end') for s in in_iterations if is_warm_up(s))
     warm_up = max(filter(is_number, warm_ups), default=0)
-    stretched = (_schedule(settings, scale, warm_up) for settings in found)
+    changes = chain.from_iterable(map(_changes, filter(_may_be_exact, found)))
+    places = sorted({0, scale.before, *(place for place in changes if place < scale.before)})
+    places = map(scale.exact, places)
+    is_short = any(later - place < 1 for place, later in pairwise(places))
+    stretched = []
+    for settings in found:
+        if not settings.get('by_epoch', True):
+            at = partial(scale.iteration, warm_up=warm_up)
+            stretched.append(_schedule(settings, scale, at))
+        elif is_short and _may_be_exact(settings):
+            exact = _schedule(settings, scale, scale.exact) | dict(convert_to_iter_based=True)
+            stretched += _in_single_steps(exact, scale.after)
+        else:
+            stretched.append(_schedule(settings, scale, scale.epoch))
     return [s for s in stretched if s.get('end', float('inf')) > s.get('begin', 0)]
 
 
-def _warms_up(schedule: Mapping) -> bool:
-    return type_name(schedule).startswith(('Linear', 'Constant', 'QuadraticWarmup'))
+def _may_be_exact(schedule: Mapping) -> bool:
+    # A step is expressed by a factor up to 1.
+    is_exact = type_name(schedule).startswith(_EXACT) and schedule.get('gamma', 0) <= 1
+    return is_exact and schedule.get('by_epoch', True)
 
 
-def _schedule(schedule: Mapping, scale: _Scale, warm_up: int) -> dict:
-    """The settings of a schedule that counts epochs, or iterations of training by epochs."""
-    by_epoch = schedule.get('by_epoch', True)
-    at = scale.epoch if by_epoch else partial(scale.iteration, warm_up=warm_up)
+def _changes(schedule: Mapping) -> Iterator[float]:
+    """The epochs in which a schedule begins, ends or steps."""
+    begin = schedule.get('begin', 0)
+    yield from (begin, schedule.get('end', begin), begin + schedule.get('step_size', 0))
+    yield from (begin + steps for steps in schedule.get('milestones') or ())
+
+
+def _in_single_steps(schedule: dict, epochs: int) -> list[dict]:
+    """One schedule for each step of a schedule, if it has steps, in a run of some epochs.
+
+    When MMEngine converts a schedule to iterations, it rounds only its begin and end.
+    """
+    if 'Step' not in type_name(schedule):
+        return [schedule]
+    begin, gamma = schedule.pop('begin', 0), schedule.pop('gamma', 0.1)
+    end = min(schedule.get('end', epochs), epochs)
+    schedule |= dict(type=type_name(schedule).replace('Multi', '').replace('Step', 'Constant'))
+    size, milestones = schedule.pop('step_size', None), schedule.pop('milestones', ())
+    steps = milestones if size is None else (size * i for i in range(1, int(end / size) + 1))
+    ever = (begin + step for step in steps if begin + step < end)
+    return [schedule | dict(factor=gamma, begin=step, end=_NEVER) for step in ever]
+
+
+def _schedule(schedule: Mapping, scale: _Scale, at: Callable[[float], float]) -> dict:
+    """The settings of a schedule; ``at`` changes its unit, epochs or iterations."""
     schedule, begin = dict(schedule), schedule.get('begin', 0)
 
-    def since_begin(steps: int) -> int:
-        return max(at(begin + steps) - at(begin), 1)
+    def since_begin(steps: float) -> float:
+        return at(begin + steps) - at(begin) or 1
 
     for key in _FROM_BEGIN:
         _change(schedule, key, since_begin)
@@ -131,10 +175,33 @@ def _schedule(schedule: Mapping, scale: _Scale, warm_up: int) -> dict:
         _change(schedule, key, at)
     if type_name(schedule).startswith('Exponential'):
         _change(schedule, 'gamma', lambda gamma: gamma ** (scale.before / scale.after))
-    if by_epoch and _warms_up(schedule) and schedule.get('end') == schedule.get('begin', 0) + 1:
-        # By epochs, a warm-up of one never ends.
+    lasts = schedule.get('end', 0) - schedule.get('begin', 0)
+    if is_warm_up(schedule) and schedule.get('by_epoch', True) and lasts == 1:
+        # MMEngine never finishes a warm-up of length 1.
         schedule['convert_to_iter_based'] = True
     return schedule
+
+
+def without_empty(found: Any, epoch_length: int) -> Any:
+    """Schedules without those that MMEngine would convert to no iterations, and cannot build.
+
+    Args:
+        found: One, a list, or those of several optimizers by name.
+        epoch_length: Iterations of an epoch.
+    """
+    if isinstance(found, Mapping) and 'type' not in found:
+        return {name: without_empty(inner, epoch_length) for name, inner in found.items()}
+    found = found if isinstance(found, (list, tuple)) else [found]
+    return [schedule for schedule in found if not _is_empty(schedule, epoch_length)]
+
+
+def _is_empty(schedule: Any, epoch_length: int) -> bool:
+    if not isinstance(schedule, Mapping) or not schedule.get('convert_to_iter_based'):
+        return False
+    begin = int(schedule.get('begin', 0) * epoch_length)
+    end = int(schedule.get('end', _NEVER) * epoch_length)
+    # MMEngine never finishes a warm-up of length 1.
+    return end - begin < 1 + is_warm_up(schedule)
 
 
 def _stretch_epochs(settings: dict, scale: _Scale) -> None:

@@ -18,6 +18,7 @@ from torch.utils.data import DataLoader
 from ptnt_mm.config.hosts import import_host
 from ptnt_mm.config.safeguards import with_safeguards
 from ptnt_mm.config.view import ConfigView
+from ptnt_mm.engine.epochs import without_empty
 from ptnt_mm.engine.run_display import RunDisplay
 from ptnt_mm.explain.building import explained_building, explained_late_building
 from ptnt_mm.mmcv_ops.place import source
@@ -88,6 +89,8 @@ class QuietRunner(Runner):
     def build_param_scheduler(self, scheduler: Any) -> Any:
         """Build the schedules; the argument is that of ``Runner.build_param_scheduler``."""
         with explained_late_building('the schedule of the learning rate'):
+            if scheduler:
+                scheduler = without_empty(scheduler, len(self.train_dataloader))
             return super().build_param_scheduler(scheduler)
 
     def load_checkpoint(self, filename: str, *args: Any, **kwargs: Any) -> dict:

@@ -3,14 +3,17 @@
 from pathlib import Path
 
 import pytest
+import torch
 from mmengine.config import Config
+from mmengine.registry import PARAM_SCHEDULERS
+from torch.optim import SGD
 from toy import quick, toy_config
 
 import ptnt_mm
 from ptnt_mm import api
 from ptnt_mm.check.rules import KEYS, RULES, check_rules
 from ptnt_mm.config.view import ConfigView
-from ptnt_mm.engine.epochs import stretch
+from ptnt_mm.engine.epochs import stretch, without_empty
 from ptnt_mm.utils.errors import UserError
 
 BEFORE = 10
@@ -31,7 +34,7 @@ SCHEDULES = {
     ),
     'milestones': (
         dict(type='MultiStepLR', milestones=[6, 9]),
-        {20: dict(milestones=[12, 18]), 3: dict(milestones=[2, 3])},
+        {20: dict(milestones=[12, 18])},
     ),
     'milestones from begin': (
         dict(type='mmengine.MultiStepLR', begin=4, milestones=[2, 4], end=100),
@@ -45,7 +48,7 @@ SCHEDULES = {
         dict(type='ExponentialLR', gamma=0.25),
         {5: dict(gamma=0.0625), 20: dict(gamma=0.5)},
     ),
-    'step': (dict(type='StepLR', step_size=4), {20: dict(step_size=8), 1: dict(step_size=1)}),
+    'step': (dict(type='StepLR', step_size=4), {20: dict(step_size=8)}),
     'warm-up by epochs': (
         dict(type='LinearLR', begin=0, end=5),
         {20: dict(end=10), 2: dict(end=1, convert_to_iter_based=True)},
@@ -76,7 +79,7 @@ def test_a_schedule_keeps_its_shares_of_the_run(name: str):
 
 
 def test_consecutive_schedules_stay_consecutive():
-    """YOLOX's: the last ends with the run, even if nothing is left of another."""
+    """YOLOX's: the last ends with the run."""
     schedules = [
         dict(type='QuadraticWarmupLR', by_epoch=True, begin=0, end=1, convert_to_iter_based=True),
         dict(type='CosineAnnealingLR', begin=1, end=8, T_max=7, eta_min=0),
@@ -87,10 +90,46 @@ def test_consecutive_schedules_stay_consecutive():
         config = stretched(epochs, param_scheduler=schedules, custom_hooks=hooks)
         ends = [0, *(schedule.end for schedule in config.param_scheduler)]
         assert [schedule.begin for schedule in config.param_scheduler] == ends[:-1]
+        assert len(ends) == 4
         last = config.param_scheduler[-1]
         assert last.end == epochs
-        if last.type == 'ConstantLR':
-            assert config.custom_hooks[0].num_last_epochs == last.end - last.begin
+        assert config.custom_hooks[0].num_last_epochs == round(last.end - last.begin)
+
+
+MULTI_STEP = dict(type='MultiStepLR', begin=0, end=12, milestones=[8, 11], gamma=0.1)
+WARM_UP = [
+    dict(type='LinearLR', start_factor=0.01, end=5),
+    dict(type='CosineAnnealingLR', begin=5, end=300, T_max=295),
+]
+
+
+@pytest.mark.parametrize(
+    ('schedules', 'before', 'epochs', 'length', 'expected'),
+    [
+        (MULTI_STEP, 12, 1, 12, {7: 1, 8: 0.1, 10: 0.1, 11: 0.01}),
+        ([MULTI_STEP], 12, 4, 12, {31: 1, 32: 0.1, 43: 0.1, 44: 0.01}),
+        (dict(type='mmengine.StepLR', step_size=4), 12, 2, 12, {7: 1, 8: 0.1, 16: 0.01}),
+        (WARM_UP, 300, 1, 600, {0: 0.01, 9: 1, 305: 0.5, 599: 0}),
+        (WARM_UP, 300, 1, 12, {0: 1, 6: 0.487, 11: 0.011}),  # too short to warm up
+    ],
+)
+def test_less_than_an_epoch_becomes_iterations(
+    schedules: dict | list, before: int, epochs: int, length: int, expected: dict[int, float]
+):
+    config = Config(dict(train_cfg=dict(max_epochs=before), param_scheduler=schedules))
+    stretch(config, epochs)
+    assert not [*check_rules(ConfigView(config), RULES, KEYS)]
+    optimizer = SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    defaults = dict(optimizer=optimizer, epoch_length=length)
+    found = without_empty(config.param_scheduler, length)
+    built = [PARAM_SCHEDULERS.build(schedule, default_args=defaults) for schedule in found]
+    rates = []
+    for _ in range(length * epochs):
+        rates.append(optimizer.param_groups[0]['lr'])
+        optimizer.step()
+        for schedule in built:
+            schedule.step()
+    assert {at: rates[at] for at in expected} == pytest.approx(expected, abs=1e-3)
 
 
 @pytest.mark.parametrize(
