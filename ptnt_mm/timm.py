@@ -21,7 +21,7 @@ from ptnt_mm.models.tokens import tokens_to_contiguous_map
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights.fit import Trunk, compare
 from ptnt_mm.weights.names import Weights
-from ptnt_mm.weights.published import how_to_get
+from ptnt_mm.weights.published import Published, how_to_get
 
 
 class _Classifier:
@@ -364,11 +364,11 @@ def _register(name: str, network: type[_Classifier], arch: str, layers: int) -> 
 
     def build(pretrained: bool = False, **kwargs: Any) -> nn.Module:
         if pretrained and not any(map(kwargs.get, ('pretrained_cfg', 'pretrained_cfg_overlay'))):
-            source = (how_to_get(file, name) for file in network.archs[arch]['published'])
-            raise UserError(
-                f'{next(source, f"no weights of {name} were published")}. To load a file: '
-                'pretrained_cfg_overlay=dict(file=...)'
-            )
+            file = next(iter(network.archs[arch]['published']), Published('', 0))
+            why = how_to_get(file, name)
+            if file.address:
+                why = f'timm cannot download weights of {name}: `ptnt weights` has their address'
+            raise UserError(f'{why}. To load a file: pretrained_cfg_overlay=dict(file=...)')
         return build_model_with_cfg(
             network,
             name,

@@ -72,12 +72,12 @@ def print_commands(args: argparse.Namespace) -> None:
 
 
 def print_experiments(args: argparse.Namespace) -> None:
-    """Print the command of each row of the papers' tables."""
+    """Print the commands of the rows of the papers' tables, each once."""
     with importing():
         from reproduction.experiments import commands, read_tables
 
-    for _, words in commands(read_tables()):
-        print(shlex.join(words))
+    lines = (shlex.join(words) for _, words in commands(read_tables()))
+    print(*dict.fromkeys(lines), sep='\n')
 
 
 def try_rows(args: argparse.Namespace) -> None:

@@ -179,13 +179,19 @@ def in_epochs_by_iteration(setting: Setting) -> str | bool:
     )
 
 
-def over_early(setting: Setting) -> str | bool:
+def ends_early(setting: Setting) -> str | bool:
     """Schedules in the unit of the loop of which the last is over long before training."""
     length = setting.view.length
-    found = [s for s in setting.view.schedulers if isinstance(s, Mapping)]
-    ends = [last_change(s) for s in found if s.get('by_epoch', True) == length.by_epoch]
+    last = early_end(setting.view, length.by_epoch, length.end)
+    return bool(last) and f'{last:g} of {length.text}'
+
+
+def early_end(view: ConfigView, by_epoch: bool, end: float) -> float:
+    """When the last of the schedules in a unit is over, if long before ``end``; otherwise 0."""
+    found = [s for s in view.schedulers if isinstance(s, Mapping)]
+    ends = [last_change(s) for s in found if s.get('by_epoch', True) == by_epoch]
     last = max(ends, default=0)
-    return 0 < last < EARLY * length.end < float('inf') and f'{last:g} of {length.text}'
+    return last if last < EARLY * end < float('inf') else 0
 
 
 def last_change(schedule: Mapping) -> float:
@@ -309,6 +315,12 @@ def evaluates_often(setting: Setting) -> bool:
 
 
 ERROR, WARNING = Severity.ERROR, Severity.WARNING
+
+ENDS_EARLY = (
+    'ends after {found}: the rest trains at its last learning rate',
+    'train with `epochs` instead of a changed train_cfg.max_epochs',
+)
+"""The message of :func:`ends_early`, and its advice."""
 
 KEYS = (
     'model', 'tta_model', 'train_dataloader', 'val_dataloader', 'val_cfg', 'val_evaluator',
@@ -442,8 +454,7 @@ RULES = (
          'is {value}, but {found}: it is never reached'),
     Rule('param_scheduler*.milestones', not_ascending, ERROR,
          'is {value}, expected ascending numbers'),
-    Rule('param_scheduler', over_early, WARNING, 'ends after {found}: the rest trains at its last '
-         'learning rate', 'train with `epochs` instead of a changed train_cfg.max_epochs'),
+    Rule('param_scheduler', ends_early, WARNING, *ENDS_EARLY),
     Rule(('param_scheduler.end', 'param_scheduler[*].end'), ends_before_it_begins, ERROR,
          'is {value}, not after its begin'),
     Rule('log_level', lambda s: str(s.value) not in (*getLevelNamesMapping(), 'None'), ERROR,

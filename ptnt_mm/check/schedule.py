@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from ptnt_mm.check.data_sets import LoadedDataset
-from ptnt_mm.check.rules import EARLY, last_change
+from ptnt_mm.check.rules import ENDS_EARLY, early_end
 from ptnt_mm.config.settings import type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.findings import Finding, error, note, ok, warning
@@ -32,11 +32,11 @@ def check_lengths(view: ConfigView, data: Sequence[LoadedDataset], gpus: int) ->
             run = f'{counted(epochs, "epoch")} of {length} iterations'
             what = f'is {end}, but training ends after {run}'
             yield warning(f'param_scheduler[{i}].end', what, 'lower it, or train for longer')
-    ends = [last_change(s) for s in view.schedulers if not s.get('by_epoch', True)]
-    last = max(ends, default=0)
-    if 0 < last < EARLY * length * epochs and len(ends) == len(view.schedulers):
-        what = f'ends after {last:g} of {length * epochs} iterations'
-        yield warning('param_scheduler', f'{what}: the rest trains at its last learning rate')
+    last = early_end(view, False, length * epochs)
+    if last and not any(schedule.get('by_epoch', True) for schedule in view.schedulers):
+        what, advice = ENDS_EARLY
+        found = f'{last:g} of {length * epochs} iterations'
+        yield warning('param_scheduler', what.format(found=found), advice)
     logger = view.default_hook('logger')
     interval = logger.get('interval', 10)
     # MMEngine also logs at the end of an epoch that is not long.

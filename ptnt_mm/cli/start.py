@@ -160,9 +160,9 @@ def _announced(line: str) -> Iterator[None]:
 
 
 def check_words(args: argparse.Namespace) -> None:
-    """Raise a UserError for what needs no library to be found out: at once.
+    """Raise a UserError for what is found out without PyTorch and a host library.
 
-    That is a config that does not exist, and processes that nothing started.
+    That is a config that does not exist, which needs MMEngine, and processes that nothing started.
     """
     if getattr(args, 'launcher', '') == 'pytorch' and 'RANK' not in os.environ:
         program, *words = command_line()
@@ -173,7 +173,8 @@ def check_words(args: argparse.Namespace) -> None:
         )
     path = str(getattr(args, 'config', ''))
     if path and Path(path).suffix in ('', '.py'):  # `ptnt infer` takes exported files as well
-        from ptnt_mm.config.zoo import find_config
+        with _announced('Loading libraries ...'):
+            from ptnt_mm.config.zoo import find_config
 
         find_config(path)
 

@@ -41,7 +41,12 @@ def _full(dim: int, kernel_size: int, padding_mode: str) -> nn.Module:
 
 
 def _fully_connected(dim: int, kernel_size: int, padding_mode: str) -> nn.Module:
-    """A layer for each token by itself, which cannot know its place; the kernel has no effect."""
+    """A layer for each token by itself, which cannot know its place."""
+    if (kernel_size, padding_mode) != (3, 'zeros'):
+        raise ValueError(
+            f'kernel_size is {kernel_size!r} and padding_mode {padding_mode!r}: a PEG that is '
+            'fully_connected sees one token, and has neither; omit them'
+        )
     return nn.Conv2d(dim, dim, 1)
 
 

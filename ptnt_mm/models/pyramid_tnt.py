@@ -167,12 +167,19 @@ class PatchStem(nn.Module):
     Args:
         inner_dim: Channels of an inner token.
         outer_dim: Channels of an outer token.
-        norm_cfg: Not used: norms are LayerNorms.
-        with_words: Not used: sentences are made of words.
+        norm_cfg: PyramidTNT's default: norms are LayerNorms.
+        with_words: No effect: sentences are made of words.
+
+    Raises:
+        ValueError: for another ``norm_cfg``.
     """
 
     def __init__(self, inner_dim: int, outer_dim: int, norm_cfg: dict, with_words: bool = True):
         super().__init__()
+        if norm_cfg != dict(type='BN'):
+            raise ValueError(
+                f"norm_cfg is {norm_cfg!r}: stem='patch' has only LayerNorms, so omit it"
+            )
         self.words = nn.Conv2d(3, inner_dim, 7, stride=PATCH // WORD_SIDE, padding=3)
         self.norm1 = nn.LayerNorm(WORDS * inner_dim)
         self.proj = nn.Linear(WORDS * inner_dim, outer_dim)

@@ -71,13 +71,13 @@ class MeasuredBackbone:
 
 
 def choose_backbone(name: str | None, weights: str | None, scope: str) -> MeasuredBackbone:
-    """Choose what is not requested: a backbone whose weights can be had, or its weights.
+    """Choose what is not requested: a backbone whose weights are available, or its weights.
 
     Args:
         name: As for :func:`find_backbone`; None for the first of the table's ``starts`` whose
-            weights can be had, or for PyramidTNT-Ti.
+            weights are available, or for PyramidTNT-Ti.
         weights: As for :func:`find_backbone`, or 'none' for random initialisation. None for the
-            published weights if they can be had.
+            published weights if they are available.
         scope: Scope of the host library, such as 'mmdet'.
 
     Raises:
@@ -120,7 +120,7 @@ def can_be_had(name: str) -> bool:
 
 
 def _unavailable(name: str) -> str:
-    """Why the published weights of a backbone cannot be had, and what to do; empty without any."""
+    """Why the published weights of a backbone are unavailable, and what to do; or empty."""
     weights = rows().get(name, {}).get('weights')
     if weights is None:
         return ''

@@ -134,10 +134,10 @@ def how_to_get(file: Published, network: str) -> str:
         return f'no weights of {network} were published'
     if file.address is None:
         return (
-            f'The weights of {network} have no direct address: open {file.url} in a browser '
+            f'the weights of {network} have no direct address: open {file.url} in a browser '
             f'(password {file.password}), and pass the path of the file'
         )
-    return f'The weights of {network} are downloaded by their name, {file.name}'
+    return f'the weights of {network} are downloaded by their name, {file.name}'
 
 
 def is_installed(weights: str) -> bool:
@@ -167,7 +167,7 @@ def no_such_weights(weights: str) -> str:
     for file, network in published_files().values():
         # As its authors name it: ptnt_s_82.0.pth.tar
         if Path(weights).name.startswith(f'{file.name}_{file.top_1}'):
-            return f'{message}. {how_to_get(file, network)}'
+            return f'{message}: {how_to_get(file, network)}'
     if Path(weights).name != weights or Path(weights).suffix:
         return message
     direct = [name for name, (file, _) in published_files().items() if file.address]

@@ -3,7 +3,8 @@
 import pytest
 from mmengine.config import Config
 
-from ptnt_mm.check.schedule import check_learning_rate
+from ptnt_mm.check.rules import ENDS_EARLY
+from ptnt_mm.check.schedule import check_learning_rate, check_lengths
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.findings import Severity
 
@@ -34,3 +35,12 @@ def test_a_schedule_without_a_batch_is_not_confirmed(scale: dict):
 def test_a_schedule_with_a_batch(gpus: int, enable: bool, severity: Severity, words: str):
     (found,) = _found(gpus, auto_scale_lr=dict(base_batch_size=16, enable=enable))
     assert found[0] == severity and words in found[1]
+
+
+def test_a_schedule_by_iterations_that_ends_early_has_the_advice_of_the_rule(monkeypatch):
+    monkeypatch.setattr('ptnt_mm.check.schedule._images_of_an_epoch', lambda *_: 20)
+    schedule = dict(type='PolyLR', by_epoch=False, end=30)
+    train = dict(train_cfg=dict(max_epochs=10), train_dataloader=dict(batch_size=2))
+    (found,) = check_lengths(ConfigView(Config(dict(train, param_scheduler=schedule))), [], 1)
+    assert (found.advice, found.severity) == (ENDS_EARLY[1], Severity.WARNING)
+    assert 'ends after 30 of 100 iterations: the rest' in str(found)

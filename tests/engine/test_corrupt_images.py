@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader
 from toy import ToyNoise, evaluated, log_of, toy_config, toy_iterations, train
 
 from ptnt_mm.engine.failures import failures_explained
-from ptnt_mm.engine.hooks.corrupt_images import SkipCorruptImagesHook
+from ptnt_mm.engine.hooks.corrupt_images import SkipCorruptImagesHook, _NamingImages
 from ptnt_mm.engine.repeat import EndlessLoader
 from ptnt_mm.utils.errors import UserError
 
@@ -171,6 +171,37 @@ def test_corrupt_annotations_without_a_file_stop_training(tmp_path: Path):
     with pytest.raises(UserError, match=r'image \d cannot be prepared .* its header is missing'):
         train(annotated_rows(tmp_path, masks=False))
     assert 'is skipped' not in log_of(tmp_path)
+
+
+class Step:
+    def __init__(self, error: Exception):
+        self.error = error
+
+    def transform(self, results: dict) -> dict:
+        raise self.error
+
+    __call__ = transform
+
+
+class LoadStep(Step):
+    """One that decodes."""
+
+
+@pytest.mark.parametrize(
+    ('step', 'expected', 'message'),
+    [
+        (LoadStep(ValueError('no header')), UserError, '^a.jpg .* no header.*Correct it or remove'),
+        (LoadStep(OSError('no image')), UserError, '^a.jpg .* no image.*Correct it or remove'),
+        (Step(AttributeError('no x')), UserError, r'^a.jpg .*: no x \(\S+, line \d+\)$'),
+        (LoadStep(MemoryError('')), MemoryError, '^$'),
+        (LoadStep(OSError(5, 'Input/output error')), OSError, 'Input/output'),
+    ],
+)
+def test_only_a_step_that_reads_or_resizes_blames_the_image(
+    step: Step, expected: type[Exception], message: str
+):
+    with pytest.raises(expected, match=message):
+        _NamingImages([step])(dict(img_path='a.jpg'))
 
 
 def test_corrupt_mmseg_images_and_masks_are_replaced(tmp_path: Path, monkeypatch):

@@ -223,3 +223,10 @@ def test_a_stretched_run_has_the_rates_of_a_long_one_also_when_it_is_resumed(tmp
     short = rates(tmp_path / 'resumed', 2)
     resumed = rates(tmp_path / 'resumed', 2, epochs=4, resume='auto')
     assert resumed == short + planned[6:]
+
+
+def test_a_run_is_too_short_for_its_warm_up(tmp_path: Path):
+    runner = api.train(quick(toy_config(tmp_path, 300, param_scheduler=WARM_UP)), epochs=1)
+    assert [type(schedule).__name__ for schedule in runner.param_schedulers] == [
+        'CosineAnnealingLR'
+    ]

@@ -123,6 +123,12 @@ def test_kinds_of_a_peg(kind: str, weights: int, frozen: bool):
     assert [parameter.grad is None for parameter in own] == [frozen] * len(own)
 
 
+@pytest.mark.parametrize('ignored', [dict(kernel_size=5), dict(padding_mode='reflect')])
+def test_a_fully_connected_peg_has_no_kernel(ignored: dict):
+    with pytest.raises(ValueError, match='sees one token, and has neither; omit them'):
+        build(position=dict(type='peg', kind='fully_connected', **ignored))
+
+
 def test_only_a_fully_connected_peg_cannot_see_neighbours():
     for kind in ('full', 'fully_connected'):
         peg = build(position=dict(type='peg', kind=kind)).blocks[0].peg

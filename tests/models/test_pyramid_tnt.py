@@ -106,6 +106,11 @@ def test_a_model_without_memory():
     assert len(model.stages) == 4
 
 
+def test_a_stem_of_patches_takes_no_norm(micro_arch: dict):
+    with pytest.raises(ValueError, match="'GN'.*: stem='patch' has only LayerNorms, so omit it"):
+        PyramidTNT(micro_arch, stem='patch', norm_cfg=dict(type='GN', num_groups=1))
+
+
 @pytest.mark.parametrize('stem', ['conv', 'patch'])
 @pytest.mark.parametrize('inner', list(itertools.product((0, 1), repeat=4)))
 def test_any_stage_may_lack_inner_transformers(micro_arch: dict, inner: tuple, stem: str):

@@ -57,7 +57,7 @@ class Experiment:
 
     @property
     def training_options(self) -> tuple[str, ...]:
-        """Those that a run needs which is evaluated."""
+        """Options that the training run needs."""
         return tuple(word for word in self.options if not word.startswith(_EVALUATION))
 
 

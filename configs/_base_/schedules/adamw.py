@@ -6,7 +6,8 @@ optim_wrapper = dict(
     # fused: one kernel for all parameters, on CPU and GPU.
     optimizer=dict(type='AdamW', lr=1e-4, weight_decay=0.05, fused=True),
     # No decay where the authors had none: biases, one-dimensional weights, and the tables and class
-    # token, which the network names in no_weight_decay(). Relative tables are decayed, as theirs.
+    # token, which the network names in no_weight_decay(). Relative tables are decayed, as
+    # in the authors' code.
     paramwise_cfg=dict(flat_decay_mult=0.0),
 )
 val_cfg = dict(type='ValLoop')

@@ -9,7 +9,7 @@ from mmengine.hooks import Hook
 from mmengine.logging import print_log
 
 from ptnt_mm.explain.causes import one_line
-from ptnt_mm.explain.frames import place_in_own_code
+from ptnt_mm.explain.frames import failing_part, place_in_own_code
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.errors import UserError
 
@@ -77,12 +77,18 @@ class _NamingImages(Compose):
         file = data.get('img_path') or f'image {data.get("sample_idx")}'
         try:
             return super().__call__(data)
-        except UserError:
+        except (UserError, MemoryError):
             raise
         except Exception as error:  # transforms may raise anything
+            if isinstance(error, OSError) and error.errno:  # decoders raise some without
+                raise
+            step = failing_part(error) or ''
+            # Other steps rather fail because of their code or settings.
+            is_at_fault = step.startswith('Load') or 'Resize' in step
+            advice = '. Correct it or remove it from the data' if is_at_fault else ''
             raise UserError(
                 f'{file} cannot be prepared for the network: {one_line(error, named=True)}'
-                f'{place_in_own_code(error)}. Correct it or remove it from the data'
+                f'{place_in_own_code(error)}{advice}'
             ) from error
 
 
