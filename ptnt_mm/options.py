@@ -98,7 +98,8 @@ ptnt train bccd
     ),
     keywords=(
         Option('format', 'coco, voc, voc-polygons, yolo, cvat, labelme, via, kitti, csv, '
-               'object-masks, class-masks, numbered-masks or folders; recognised by default'),
+               'run-lengths, object-masks, class-masks, numbered-masks or folders; recognised by '
+               'default'),
         Option('task', 'detection, instance, semantic or classification; by default the one that '
                'uses most of the labels'),
         Option('detector', 'gfl, atss, tood, rtmdet, retinanet or cascade for boxes; mask_rcnn, '

@@ -83,8 +83,8 @@ def create_project(
         data: The images and their labels, in any supported format. Nothing is written there.
         folder: The project; created completely or not at all.
         on_line: Called with each line about what was found and chosen.
-        format: coco, voc, voc-polygons, yolo, cvat, labelme, via, kitti, csv, object-masks,
-            class-masks, numbered-masks or folders; recognised by default.
+        format: coco, voc, voc-polygons, yolo, cvat, labelme, via, kitti, csv, run-lengths,
+            object-masks, class-masks, numbered-masks or folders; recognised by default.
         task: detection, instance, semantic or classification; by default the one that uses most of
             the labels.
         detector: gfl, atss, tood, rtmdet, retinanet or cascade for boxes; mask_rcnn, condinst,

@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from ptnt_mm.labels.foreign import foreign_labels
+from ptnt_mm.labels.masks import area
 from ptnt_mm.labels.recognise import read_labels, recognise
 from ptnt_mm.labels.tree import Tree
 from ptnt_mm.utils.errors import UserError
@@ -107,15 +108,6 @@ FOREIGN = {
     'Roboflow, five classes': (
         '_classes.csv', 'filename,a,b,c,d,e\na.jpg,1,0,0,0,1\nb.jpg,0,1,0,0,0\n', 'a column for'
     ),
-    'run lengths of Airbus': (
-        'train.csv', 'ImageId,EncodedPixels\na.jpg,26 3 50 4\nb.jpg,\n', 'run lengths'
-    ),
-    'run lengths of clouds': (
-        'train.csv', 'Image_Label,EncodedPixels\na.jpg_Fish,26 3 50 4\na.jpg_Sugar,\n', 'run len'
-    ),
-    'run lengths of steel': (
-        'train.csv', 'ImageId,ClassId,EncodedPixels\na.jpg,1,26 3 50 4\n', 'run lengths'
-    ),
     'run lengths called rle': ('train.csv', 'id,rle\na,26 3 50 4\nb,1 2\n', 'run lengths'),
     'TFRecord': ('train.tfrecord', 'x', 'TFRecord'),
     'an unknown form': ('x.json', [{'pic': 'a.jpg', 'what': 1}, {'pic': 'b.jpg'}], 'unknown'),
@@ -133,6 +125,28 @@ def test_what_was_seen_is_named(tmp_path: Path, kind: str):
     with pytest.raises(UserError, match=rf'(?s)Seen, but not read:.*{name}.*{path.name}.*convert'):
         recognise(Tree(tmp_path))
     assert len(foreign_labels(Tree(tmp_path))) == 1
+
+
+@pytest.mark.parametrize(
+    ('text', 'label', 'problems'),
+    [
+        ('ImageId,EncodedPixels\na.jpg,26 3 50 4\nb.jpg,\n', 'object', 0),
+        ('Image_Label,EncodedPixels\na.jpg_Fish,26 3 50 4\nb.jpg_Fish,\n', 'Fish', 0),
+        ('ImageId,ClassId,EncodedPixels\na.jpg,1,26 3 50 4\nb,1,-1\n', '1', 0),
+        ('ImageId,EncodedPixels\na.jpg,26 3 50 4\na.jpg,760 20\na.jpg,9\nb.jpg,\n', 'object', 2),
+    ],
+)
+def test_run_lengths_are_masks(tmp_path: Path, text: str, label: str, problems: int):
+    for image in ('a.jpg', 'b.jpg'):
+        draw(tmp_path / 'images' / image)
+    (tmp_path / 'train.csv').write_text(text)
+    (tmp_path / 'sample_submission.csv').write_text('ImageId,EncodedPixels\nc.jpg,1 1\n')
+    labels = read_labels(tree := Tree(tmp_path), recognise(tree))
+    (item,) = labels.images[0].objects
+    assert (len(labels.images), item.label) == (2, label)
+    # Images are 24 pixels high: the runs are the first 3 of the second column, 4 of the third.
+    assert item.box == (1, 1, 2, 4) and area(item, (32, 24)) == 7
+    assert len(labels.problems) == problems
 
 
 def test_xml_of_the_web_version_of_labelme_is_not_voc(tmp_path: Path):
