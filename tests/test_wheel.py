@@ -62,6 +62,7 @@ def test_top_level_is_the_package_alone(wheel):
 def test_carries_every_module_config_and_tool(wheel):
     package = ROOT / 'ptnt_mm'
     files = [*package.rglob('*.py'), *package.glob('drawing/templates/*')]
+    files += package.glob('weights/ptnt_ti_distilled.*')
     expected = {str(path.relative_to(ROOT)) for path in files}
     assert 'ptnt_mm/drawing/templates/report.html' in expected
     for folder in ('configs', 'tools'):
@@ -97,6 +98,7 @@ def test_metadata(wheel):
         'mmengine<0.11,>=0.10.7',
         'packaging>=24.2',
         'rich>=13.4.2',
+        'safetensors>=0.4.5',
         'shtab>=1.10',
     ]
     every = {line.split()[1] for line in lines if re.search(r'extra == .all.$', line)}

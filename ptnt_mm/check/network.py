@@ -131,12 +131,12 @@ def check_padding(view: ConfigView, model: nn.Module) -> Iterator[Finding]:
         multiples = f'to multiples of {padded} pixels' if padded > 1 else 'to no multiple'
         what = f"test images are padded {multiples}, and the backbone's last map has stride {last}"
         advice = f'{_SHIFTED}: write test_cfg=dict(size_divisor={last})'
-        yield warning(where, what, advice + (', size=None' if test.get('size') else ''))
+        yield note(where, what, advice + (', size=None' if test.get('size') else ''))
     windows = view.model.get('test_cfg') or {}
     if windows.get('mode') == 'slide' and any(side % last for side in windows.crop_size):
         what = f"is {tuple(windows.crop_size)}, and the backbone's last map has stride {last}"
         advice = f'{_SHIFTED}: write multiples of {last}'
-        yield warning('model.test_cfg.crop_size', what, advice)
+        yield note('model.test_cfg.crop_size', what, advice)
 
 
 def strides_of_parts(model: nn.Module) -> Iterator[tuple[str, list[float]]]:

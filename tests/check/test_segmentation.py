@@ -113,5 +113,5 @@ def test_maps_that_would_cover_more_than_the_image(
     masks.options |= settings
     found = list(check_padding(masks.view(), build_model(masks.config())))
     assert len(found) == bool(words)
-    assert all(finding.severity is Severity.WARNING for finding in found)
+    assert all(finding.severity is Severity.NOTE for finding in found)
     assert all(word in f'{finding} {finding.advice}' for finding in found for word in words)

@@ -81,7 +81,7 @@ def test_the_batch_that_the_learning_rate_is_for_is_stated(config: Config):
 
 def test_masks_are_loaded_and_measured_where_there_is_a_head_for_them(config: Config):
     assert config.default_scope == 'mmdet'
-    assert config.model.data_preprocessor.pad_size_divisor in (1, 32)
+    assert config.model.data_preprocessor.pad_size_divisor in (1, 32, 64)
     with_masks = 'mask' in config.filename
     assert config.tta_model.type.endswith('InstanceTTAModel' if with_masks else 'DetTTAModel')
     metrics = config.val_evaluator.metric

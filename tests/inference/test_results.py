@@ -21,7 +21,10 @@ def write(path: Path, entries: tuple = ()) -> dict:
 def test_it_is_json_with_and_without_images(tmp_path: Path):
     empty = write(tmp_path)
     assert empty == dict(format=FORMAT, classes=['a "b"'], images=[], failed=[])
-    entries = (dict(file='ä.png', detections=[]), dict(file='b.png', detections=[dict(score=1.0)]))
+    entries = (
+        dict(file='ä.png', detections=[]),
+        dict(file='b.png', detections=[dict(score=1.0, label='a')]),
+    )
     assert write(tmp_path, entries)['images'] == list(entries)
     # One image per line, for reading and for grep.
     assert len((tmp_path / 'predictions.json').read_text().splitlines()) == 9

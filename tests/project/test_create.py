@@ -192,7 +192,7 @@ def test_difficult_objects_are_crowds(untried, tmp_path: Path):
         (dict(backbone='NoSuchNetwork'), 'NoSuchNetwork'),
         (dict(weights='/nowhere.pth'), '/nowhere.pth'),
         (dict(weights=Path('/nowhere.pth')), '/nowhere.pth'),
-        (dict(backbone='ptnt_ti', weights='published'), 'ptnt_ti has none'),
+        (dict(backbone='cpvt_ti', weights='published'), 'cpvt_ti has none'),
         (dict(weights='ptnt_ti'), 'no direct address: open https://pan.baidu.com'),
         (
             dict(weights='tnt_z'),

@@ -49,6 +49,7 @@ class SkipCorruptImagesHook(Hook):
     def before_train_epoch(self, runner: Any) -> None:
         """Wrap the steps that read files, before workers get copies of them."""
         self.watch(runner.train_dataloader.dataset)
+        _name_images(runner.train_dataloader.dataset)
 
     def before_val_epoch(self, runner: Any) -> None:
         """Let errors name the image."""
@@ -67,7 +68,6 @@ class SkipCorruptImagesHook(Hook):
                 reads = number == 0 or type(step).__name__.startswith('Load')
                 if reads and not isinstance(step, _Watched):
                     steps[number] = _Watched(step, self._limit, self._unreadable)
-        _name_images(data_set)
 
 
 class _NamingImages(Compose):
