@@ -211,6 +211,8 @@ def rates(work_dir: Path, planned: int, **given) -> list[float]:
     """The learning rate of every iteration, also of those before the run was resumed."""
     cosine = dict(type='CosineAnnealingLR', end=planned, T_max=planned, convert_to_iter_based=True)
     config = quick(toy_config(work_dir, planned, param_scheduler=[cosine]))
+    # Otherwise MMEngine names runs by the second, and two in a second share their logs.
+    config.experiment_name = f'{work_dir.name} {sorted(given)}'
     runner = api.train(config, seed=1, **given)
     return [round(rate, 9) for rate in runner.message_hub.get_scalar('train/lr').data[0]]
 
