@@ -184,7 +184,8 @@ ptnt new labelled project --backbone ptnt_ti --weights start.safetensors
         Option('size', 'side of a view, from 64; half of the steps see mosaics of four views', int,
                128, metavar='PIXELS'),
         Option('batch', 'views in a step of one process, from 2', positive, 16, metavar='N'),
-        _WORK_DIR,
+        Option('work_dir', 'folder of logs and checkpoints; by default work_dirs/FILE without its '
+               'suffix', Path),
         Option('resume', 'continue from a checkpoint, by default the newest in the work dir',
                metavar='PATH', alone='auto'),
         Switch('overwrite', 'delete the output of an earlier run, and replace the file',

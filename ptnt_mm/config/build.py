@@ -4,6 +4,7 @@ import copy
 import warnings
 
 from mmengine.config import Config
+from mmengine.model import is_model_wrapper
 from mmengine.registry import MODELS, DefaultScope
 from torch import nn
 
@@ -38,3 +39,8 @@ def build_model(config: Config, name: str = 'the model') -> nn.Module:
         if config.get('data_preprocessor') is not None:
             settings.setdefault('data_preprocessor', copy.deepcopy(config.data_preprocessor))
         return MODELS.build(settings)
+
+
+def unwrapped(model: nn.Module) -> nn.Module:
+    """The model itself, without a wrapper such as DistributedDataParallel."""
+    return model.module if is_model_wrapper(model) else model

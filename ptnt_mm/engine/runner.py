@@ -9,12 +9,12 @@ from typing import Any
 
 from mmengine.config import Config
 from mmengine.logging import MMLogger
-from mmengine.model import is_model_wrapper
 from mmengine.registry import RUNNERS
 from mmengine.runner import BaseLoop, Runner
 from mmengine.runner.checkpoint import _load_checkpoint_to_model
 from torch.utils.data import DataLoader
 
+from ptnt_mm.config.build import unwrapped
 from ptnt_mm.config.hosts import import_host
 from ptnt_mm.config.safeguards import with_safeguards
 from ptnt_mm.config.view import ConfigView
@@ -100,7 +100,7 @@ class QuietRunner(Runner):
         # From here on only MMEngine references it, and frees it after copying.
         checkpoint, self.checkpoint = self.checkpoint, None
         self.call_hook('after_load_checkpoint', checkpoint=checkpoint)
-        model = self.model.module if is_model_wrapper(self.model) else self.model
+        model = unwrapped(self.model)
         _load_checkpoint_to_model(model, checkpoint)
         self.logger.info(f'Load checkpoint from {filename}', extra=FOR_THE_FILE)
         return checkpoint

@@ -6,6 +6,7 @@ two. If the teacher is a classifier, the student also learns its class probabili
 1503.02531).
 """
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from random import random
 from typing import Any
@@ -33,9 +34,9 @@ class Teacher(BaseModule):
         self.register_buffer('mean', torch.tensor(mean).view(-1, 1, 1), persistent=False)
         self.register_buffer('std', torch.tensor(std).view(-1, 1, 1), persistent=False)
 
+    @abstractmethod
     def outputs(self, image: Tensor) -> tuple[Sequence[Tensor], Tensor | None]:
         """(B, 3, H, W), normalised -> its maps (B, C_i, H_i, W_i), and logits (B, K) or None."""
-        raise NotImplementedError
 
     @torch.no_grad()
     def forward(self, image: Tensor) -> tuple[Sequence[Tensor], Tensor | None]:
@@ -248,7 +249,7 @@ class FeatureDistiller(BaseModel):
         return outputs
 
     def _teach(self, image: Tensor) -> tuple[Sequence[Tensor], Tensor | None]:
-        """What the teacher returns for images normalised as the student's."""
+        """The teacher's outputs for images that are normalised for the student."""
         scale = self.data_preprocessor
         return self.teacher(image * scale.std + scale.mean)
 

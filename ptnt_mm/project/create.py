@@ -48,6 +48,7 @@ from ptnt_mm.project.write import (
 from ptnt_mm.utils.atomic_files import folder_written_atomically, write_atomically
 from ptnt_mm.utils.decoding import large_images_expected
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.numbers import require_integer
 from ptnt_mm.utils.progress import waiting
 from ptnt_mm.utils.text import counted, printable
 from ptnt_mm.utils.tiles import Tiling
@@ -209,11 +210,9 @@ def _check_place(data: Path, folder: Path) -> None:
 def _check_numbers(options: dict[str, Any]) -> None:
     for name, least in _LEAST.items():
         value = options[name]
-        # A boolean is an int in Python.
-        is_integer, is_off = type(value) is int, name == 'tile' and value == 0
-        if value is not None and not (is_integer and (value >= least or is_off)):
-            also = ', or 0 for whole images' if name == 'tile' else ''
-            raise UserError(f'`{name}={value!r}`: expected an integer from {least}{also}')
+        is_off = name == 'tile' and type(value) is int and value == 0
+        if value is not None and not is_off:
+            require_integer(name, value, least, ', or 0 for whole images' * (name == 'tile'))
     share = options['val_share']
     if share is not None and not (isinstance(share, float) and 0 < share < 1):
         raise UserError(f'`val_share={share!r}`: expected a number between 0 and 1, such as 0.2')

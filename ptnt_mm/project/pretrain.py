@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from mmengine.device import get_device
 from mmengine.dist import is_main_process
 from torch import Tensor
 
+from ptnt_mm.config.build import unwrapped
 from ptnt_mm.config.read import apply_options, read_config
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.config.zoo import config_names, config_root
@@ -26,8 +28,10 @@ from ptnt_mm.project.backbones import (
     find_backbone,
     rows,
 )
+from ptnt_mm.project.recipe import scaled_lr
 from ptnt_mm.utils.atomic_files import check_new, write_atomically
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.numbers import require_integer
 from ptnt_mm.version import __version__
 from ptnt_mm.weights.files import as_safetensors, saved
 from ptnt_mm.weights.names import Weights
@@ -38,7 +42,6 @@ _LEAST_SIZE = 64  # pixels: one token of the coarsest stage of a PyramidTNT
 _LEAST_BATCH = 2  # views: the teacher's channels are standardised over a batch
 _WARM_UP = 100  # iterations
 _BATCH = 16  # views, that the learning rate of the config is for
-_HIGHEST_LR = 2e-3
 _WORKERS = 8  # processes that load images; each prepares several hundred views a second
 
 
@@ -81,7 +84,7 @@ def pretrain(
         views: Images seen in all.
         size: Side of a view, from 64; half of the steps see mosaics of four views.
         batch: Views in a step of one process, from 2.
-        work_dir: Folder of logs and checkpoints; by default the config's, or work_dirs/CONFIG.
+        work_dir: Folder of logs and checkpoints; by default work_dirs/FILE without its suffix.
         resume: Continue from a checkpoint, by default the newest in the work dir ('auto').
         overwrite: If True, delete the output of an earlier run, and replace the file.
         amp: If True, mixed precision; on a CPU, faster only if it computes with bfloat16.
@@ -99,7 +102,9 @@ def pretrain(
             file exists, or as for :func:`~ptnt_mm.engine.train.train`.
     """
     images, file = Path(images), Path(file)
-    _check_numbers(views=(views, 1), size=(size, _LEAST_SIZE), batch=(batch, _LEAST_BATCH))
+    require_integer('views', views, 1)
+    require_integer('size', size, _LEAST_SIZE)
+    require_integer('batch', batch, _LEAST_BATCH)
     if file.suffix not in _SUFFIXES:
         raise UserError(f'{file}: expected a name that ends in {" or ".join(_SUFFIXES)}')
     check_new(file, overwrite or resume is not None)
@@ -126,17 +131,17 @@ def pretrain(
         command=command,
     )
     if is_main_process():
-        model = getattr(runner.model, 'module', runner.model)
+        student = unwrapped(runner.model).backbone
         card = dict(
             backbone=backbone,
             teacher=teacher,
             images=number,
             views=views,
             size=size,
-            command=' '.join(command),
+            command=shlex.join(command),
             ptnt_mm=__version__,
         )
-        write_weights(file, model.backbone.state_dict(), card)
+        write_weights(file, student.state_dict(), card)
     return file
 
 
@@ -171,9 +176,9 @@ def pretraining_config(
     loader.dataset.data_root = str(images)
     loader.dataset.pipeline[1].size = size
     config.train_cfg.max_iters = iterations
-    # With the square root of the batch, as for `ptnt new`.
-    lr = config.optim_wrapper.optimizer.lr * (batch * gpus / _BATCH) ** 0.5
-    config.optim_wrapper.optimizer.lr = float(f'{min(lr, _HIGHEST_LR):.2g}')
+    config.optim_wrapper.optimizer.lr = scaled_lr(
+        config.optim_wrapper.optimizer.lr, batch * gpus, _BATCH
+    )
     config.auto_scale_lr = dict(base_batch_size=batch * gpus)
     checkpoint = config.default_hooks.checkpoint
     checkpoint.interval = min(checkpoint.interval, iterations)
@@ -251,9 +256,3 @@ def _in_half(weight: Tensor) -> Tensor:
     """A tensor in float16 if it is in its range; a count stays as it is."""
     half = weight.half() if weight.is_floating_point() else weight
     return half if half.isfinite().all() else weight
-
-
-def _check_numbers(**numbers: tuple[int, int]) -> None:
-    for name, (value, least) in numbers.items():
-        if type(value) is not int or value < least:
-            raise UserError(f'`{name}={value!r}`: expected an integer from {least}')

@@ -254,8 +254,13 @@ def lr(facts: Facts, recipe: Recipe) -> Choice:
     batch = recipe['effective batch'].value
     start = 'pretrained weights' if facts.backbone.weights else 'random initialisation'
     of = 32 if facts.task == 'classification' else 4
-    lr = float(f'{min(facts.backbone.lr * (batch / of) ** 0.5, 2e-3):.2g}')
+    lr = scaled_lr(facts.backbone.lr, batch, of)
     return Choice(lr, f'from {start}, batches of {batch}')
+
+
+def scaled_lr(lr: float, batch: int, base_batch: int) -> float:
+    """A learning rate for another batch: it grows with the square root, up to 2e-3."""
+    return float(f'{min(lr * (batch / base_batch) ** 0.5, 2e-3):.2g}')
 
 
 def _near_32(pixels: float) -> int:

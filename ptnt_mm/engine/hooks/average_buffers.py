@@ -14,8 +14,8 @@ from ptnt_mm.registry import HOOKS
 class AverageBuffersHook(Hook):
     """Average BatchNorm's running statistics over all processes before evaluating and saving.
 
-    MMEngine does not broadcast buffers, so each process has the statistics of its own images. It
-    would evaluate a network of its own, and the first process's would be saved.
+    MMEngine does not broadcast buffers, so each process has the statistics of the images that it
+    saw. The processes would evaluate different networks, and the first one's would be saved.
 
     MMEngine's SyncBuffersHook averages all buffers, once per epoch. This one averages statistics
     alone, also those of EMA's weights, and also before a checkpoint within an epoch, which

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from mmengine.hooks import Hook
-from mmengine.model import is_model_wrapper
 
+from ptnt_mm.config.build import unwrapped
 from ptnt_mm.registry import HOOKS
 
 
@@ -35,6 +35,6 @@ class CompileHook(Hook):
         Raises:
             AttributeError: torch's, if the model has no part of this name.
         """
-        model = runner.model.module if is_model_wrapper(runner.model) else runner.model
+        model = unwrapped(runner.model)
         for name in self.parts:
             model.get_submodule(name).compile(dynamic=self.dynamic)

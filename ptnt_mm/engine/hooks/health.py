@@ -4,9 +4,9 @@ from typing import Any
 
 from mmengine.dist import is_main_process
 from mmengine.hooks import Hook
-from mmengine.model import is_model_wrapper
 
 from ptnt_mm.check.network import check_strides
+from ptnt_mm.config.build import unwrapped
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.findings import Severity
@@ -37,7 +37,7 @@ class HealthHook(Hook):
         """Compare strides: on a small image, which takes less than a second."""
         if not is_main_process():
             return
-        model = runner.model.module if is_model_wrapper(runner.model) else runner.model
+        model = unwrapped(runner.model)
         for finding in check_strides(ConfigView(runner.cfg), model):
             if finding.severity is Severity.ERROR:
                 runner.logger.warning(str(finding))

@@ -9,11 +9,11 @@ import numpy as np
 import torch
 from mmengine.dist import all_gather_object
 from mmengine.hooks import EMAHook, Hook
-from mmengine.model import is_model_wrapper
 from mmengine.optim import OptimWrapper
 from mmengine.runner import IterBasedTrainLoop
 from torch import Tensor
 
+from ptnt_mm.config.build import unwrapped
 from ptnt_mm.engine.run_checkpoints import describe_last_checkpoint
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.errors import UserError
@@ -120,7 +120,7 @@ def bad_entries(runner: Any) -> list[str]:
     """
     if not isinstance(runner.optim_wrapper, OptimWrapper):
         return []
-    model = runner.model.module if is_model_wrapper(runner.model) else runner.model
+    model = unwrapped(runner.model)
     entries = dict(state_dict=model.state_dict(), optimizer=runner.optim_wrapper.state_dict())
     for hook in runner.hooks:
         if hasattr(hook, 'ema_model'):
