@@ -15,7 +15,7 @@ from mmengine.runner import EpochBasedTrainLoop, Runner
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
-from ptnt_mm.engine.class_scores import ClassScores, Rows
+from ptnt_mm.engine.class_scores import Rows, class_scores
 from ptnt_mm.utils.console import is_terminal
 from ptnt_mm.utils.metrics import main_metrics, metric_names, metric_text
 from ptnt_mm.utils.terminal import say
@@ -51,16 +51,13 @@ class RunDisplay(Hook):
         self._evaluation: TaskID | None = None
         self._drawn = self._said = self._begun = self._epoch_begun = self._evaluation_begun = 0.0
         self._evaluations: list[float] = []  # their durations in seconds
-        self._scores = ClassScores()
 
     def __enter__(self) -> Self:
         self._is_active = is_main_process()
         self._begun = time.monotonic()
-        self._scores.__enter__()
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._scores.__exit__(*error)
         self._is_active = False
         self.took = time.monotonic() - self._begun
         if self._bars:
@@ -146,7 +143,7 @@ class RunDisplay(Hook):
         best = best_scores(runner.message_hub, metrics)
         now = _steps(runner)
         if not best or any(now[unit] == step for _, unit, step in best):
-            self.classes = self._scores.rows
+            self.classes = class_scores(getattr(runner.val_loop, 'evaluator', None))
         names = metric_names(metrics)
         scores = [f'{names[key]} {metric_text(key, metrics[key])}' for key in main_metrics(metrics)]
         bests = [f'best {score} ({unit} {step})' for score, unit, step in best]
@@ -157,7 +154,7 @@ class RunDisplay(Hook):
     def after_test_epoch(self, runner: Any, metrics: dict[str, float] | None = None) -> None:
         """Remove the bar of a test."""
         self._end_evaluation()
-        self.classes = self._scores.rows
+        self.classes = class_scores(getattr(runner.test_loop, 'evaluator', None))
 
     def _start(self) -> None:
         """Start the bars on a terminal.
@@ -187,7 +184,6 @@ class RunDisplay(Hook):
 
     def _begin_evaluation(self, loop: Any) -> None:
         self._evaluation_begun = self._said = time.monotonic()
-        self._scores.begin(getattr(loop, 'evaluator', None))
         if self._bars:
             total = len(loop.dataloader)
             self._evaluation = self._bars.add_task('  evaluation', total=total, status='')

@@ -18,6 +18,7 @@ from ptnt_mm.config.build import unwrapped
 from ptnt_mm.config.hosts import import_host
 from ptnt_mm.config.safeguards import with_safeguards
 from ptnt_mm.config.view import ConfigView
+from ptnt_mm.engine.class_scores import keeping_class_scores
 from ptnt_mm.engine.epochs import without_empty
 from ptnt_mm.engine.run_display import RunDisplay
 from ptnt_mm.explain.building import explained_building, explained_late_building
@@ -71,9 +72,12 @@ class QuietRunner(Runner):
             return super().build_test_loop(loop)
 
     def build_evaluator(self, evaluator: Any) -> Any:
-        """Build an evaluator; the argument is that of ``Runner.build_evaluator``."""
+        """Build an evaluator; the argument is that of ``Runner.build_evaluator``.
+
+        Its metrics keep the scores of each class.
+        """
         with explained_late_building('the evaluator'):
-            return super().build_evaluator(evaluator)
+            return super().build_evaluator(keeping_class_scores(evaluator))
 
     @staticmethod
     def build_dataloader(*args: Any, **kwargs: Any) -> DataLoader:
