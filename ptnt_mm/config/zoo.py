@@ -71,9 +71,9 @@ def find_config(path: str) -> Path:
     files = _files()
     if path in files:
         return files[path]
-    near = suggest(Path(path).stem, files)
+    suggestion = suggest(Path(path).stem, files)
     raise UserError(
-        f'there is no config file {path}: {near or "ptnt configs list prints the names"}'
+        f'there is no config file {path}: {suggestion or "ptnt configs list prints the names"}'
     )
 
 

@@ -18,7 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from ptnt_mm.engine.class_scores import Rows, class_scores
 from ptnt_mm.utils.console import is_terminal
 from ptnt_mm.utils.metrics import main_metrics, metric_names, metric_text
-from ptnt_mm.utils.terminal import say
+from ptnt_mm.utils.terminal import show_wrapped
 from ptnt_mm.utils.text import duration, format_bytes
 
 _USUAL_INTERVAL = 10  # iterations
@@ -70,9 +70,9 @@ class RunDisplay(Hook):
             self._start()
             if runner.iter:
                 unit = 'epoch' if _has_epochs(runner) else 'iteration'
-                say(f'Continuing after {unit} {_steps(runner)[unit]}')
+                show_wrapped(f'Continuing after {unit} {_steps(runner)[unit]}')
             elif runner._load_from:
-                say(f'Starting from the whole model in {runner._load_from}')
+                show_wrapped(f'Starting from the whole model in {runner._load_from}')
 
     def before_val(self, runner: Any) -> None:
         """Start the bars, if training has not."""
@@ -103,7 +103,7 @@ class RunDisplay(Hook):
                 status = self._status(runner, data_batch)
                 self._bars.update(self._epoch, completed=done, status=status, refresh=True)
         elif not self._bars and (done % _interval(runner) == 0 or done == total):
-            say(f'{title}  {done}/{total}  {self._status(runner, data_batch)}')
+            show_wrapped(f'{title}  {done}/{total}  {self._status(runner, data_batch)}')
 
     def after_train_epoch(self, runner: Any) -> None:
         """Remove the bar, and leave a line."""
@@ -113,7 +113,7 @@ class RunDisplay(Hook):
             if _has_epochs(runner):
                 title, _ = _title_and_length(runner)
                 took = duration(time.monotonic() - self._epoch_begun)
-                say('  '.join((title, *_loss(runner), took)))
+                show_wrapped('  '.join((title, *_loss(runner), took)))
 
     def before_val_epoch(self, runner: Any) -> None:
         """Begin the bar of an evaluation."""
@@ -149,7 +149,7 @@ class RunDisplay(Hook):
         bests = [f'best {score} ({unit} {step})' for score, unit, step in best]
         self.summary = '  '.join(bests or scores)
         if self._is_active:
-            say('  '.join(('  evaluation', *scores, *bests)))
+            show_wrapped('  '.join(('  evaluation', *scores, *bests)))
 
     def after_test_epoch(self, runner: Any, metrics: dict[str, float] | None = None) -> None:
         """Remove the bar of a test."""
@@ -195,7 +195,7 @@ class RunDisplay(Hook):
                 self._bars.update(self._evaluation, completed=done, refresh=True)
         elif self._is_active and not self._bars and time.monotonic() - self._said > _PATIENCE:
             self._said = time.monotonic()
-            say(f'  evaluation  {done}/{len(loop.dataloader)}')
+            show_wrapped(f'  evaluation  {done}/{len(loop.dataloader)}')
 
     def _end_evaluation(self) -> None:
         self._evaluations.append(time.monotonic() - self._evaluation_begun)

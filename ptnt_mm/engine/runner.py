@@ -22,7 +22,7 @@ from ptnt_mm.engine.class_scores import keeping_class_scores
 from ptnt_mm.engine.epochs import without_empty
 from ptnt_mm.engine.run_display import RunDisplay
 from ptnt_mm.explain.building import explained_building, explained_late_building
-from ptnt_mm.mmcv_ops.place import source
+from ptnt_mm.mmcv_ops.installation import source
 from ptnt_mm.utils.atomic_files import sha256
 from ptnt_mm.utils.terminal import FOR_THE_FILE, use_terminal
 from ptnt_mm.utils.versions import VERSIONS, installed, provider

@@ -26,7 +26,7 @@ from ptnt_mm.export.end_to_end import INPUTS, EndToEndModel
 from ptnt_mm.models.backbone import Backbone
 from ptnt_mm.utils.atomic_files import sha256, write_atomically
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.quiet_logs import logging_disabled
+from ptnt_mm.utils.noise import logging_disabled
 from ptnt_mm.utils.text import printable
 
 FORMATS = {'onnx': '.onnx', 'openvino': '.xml', 'torch-export': '.pt2'}

@@ -69,7 +69,7 @@ def is_batch_norm(module: nn.Module) -> bool:
     return isinstance(module, nn.modules.batchnorm._BatchNorm)
 
 
-class SentenceNorm(nn.LayerNorm):
+class JointWordNorm(nn.LayerNorm):
     """Normalise all words of a sentence together, as PyramidTNT does."""
 
     def __init__(self, words: int, dim: int):
@@ -265,7 +265,7 @@ class OuterBlock(nn.Module):
 def word_to_sentence(words: int, inner_dim: int, outer_dim: int) -> tuple[nn.Module, ...]:
     """Create the modules that project the words of a sentence to its width: norm, linear, norm."""
     linear = nn.Linear(words * inner_dim, outer_dim, bias=False)
-    return SentenceNorm(words, inner_dim), linear, nn.LayerNorm(outer_dim)
+    return JointWordNorm(words, inner_dim), linear, nn.LayerNorm(outer_dim)
 
 
 class NestedBlock(OuterBlock):
@@ -309,7 +309,7 @@ class NestedBlock(OuterBlock):
         drop_path: float = 0.0,
         peg: nn.Module | None = None,
         words: int = WORDS,
-        word_norm: type[SentenceNorm] | type[WordNorm] = SentenceNorm,
+        word_norm: type[JointWordNorm] | type[WordNorm] = JointWordNorm,
         new_projection: Callable[[int, int, int], tuple[nn.Module, ...]] = word_to_sentence,
         class_tokens: int = 0,
     ):
