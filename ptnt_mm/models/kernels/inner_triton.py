@@ -29,8 +29,8 @@ import triton.language as tl
 from torch import Tensor
 from triton import knobs
 
-from ptnt_mm.models.attention import is_captured_for_export
 from ptnt_mm.models.blocks import NestedBlock
+from ptnt_mm.models.kernels.forms import is_captured_for_export
 from ptnt_mm.models.tokens import WORDS
 
 TYPES = (torch.float32, torch.bfloat16, torch.float16)
