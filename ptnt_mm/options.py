@@ -106,11 +106,11 @@ ptnt train bccd
                'condinst, solov2 or rtmdet_ins for masks; semantic_fpn, segformer or upernet for '
                'class masks; the first of each by default', metavar='NAME'),
         Option('backbone', 'such as ptnt_s, tnt_s, efficientnet_lite0, resnet18, swin_t, or a '
-               'registered class with its arguments; by default one whose pretrained weights can '
-               'be had'),
+               'registered class with its arguments; by default one whose pretrained weights are '
+               'available'),
         Option('weights', 'weights of the backbone: a file, an address, hf:OWNER/NAME, a name from '
                "ptnt weights, 'published', or 'none' for random initialisation; by default the "
-               'published ones, if they can be had', metavar='WEIGHTS'),
+               'published ones, if they are available', metavar='WEIGHTS'),
         Option('size', 'the longer side of images in training, from 32; chosen by default', int,
                metavar='PIXELS'),
         Option('tile', 'the side of the tiles that larger training images are cut into, from '
@@ -533,7 +533,7 @@ def _as_flag(found: re.Match[str]) -> str:
     name, value, changed = found.groups()
     if changed:
         return f'--cfg-options {changed}'
-    return _FLAGS[name].spelled(value) if name in _FLAGS else found[0]
+    return _FLAGS[name].as_typed(value) if name in _FLAGS else found[0]
 
 
 # ---- The page

@@ -5,7 +5,7 @@ The variables are read once, on import. No other module changes another library 
 
 import os
 
-from ptnt_mm.mmcv_ops import place
+from ptnt_mm.mmcv_ops import installation
 from ptnt_mm.weights.mmengine import make_loading_safe
 
 
@@ -19,4 +19,4 @@ def apply() -> None:
     if os.environ.get('PTNT_SAFE_LOADING') != '0':
         make_loading_safe()
     if os.environ.get('PTNT_MMCV_OPS') != '0':
-        place.add_finder()
+        installation.add_finder()

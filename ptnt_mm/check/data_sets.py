@@ -177,11 +177,11 @@ def check_files(view: ConfigView, splits: tuple[str, ...]) -> Iterator[Finding]:
         for path in missing:
             if path.parent.is_dir():
                 names = [other.name for other in path.parent.iterdir()]
-                near = suggest(path.name, names, '; nearest is {!r}')
+                suggestion = suggest(path.name, names, '; nearest is {!r}')
             else:
-                near = f', nor does its folder {path.parent}'
+                suggestion = f', nor does its folder {path.parent}'
             advice = f'paths are relative to the current folder; {how_to_get(path)}'
-            yield error(split, f'{path} does not exist{near}', advice)
+            yield error(split, f'{path} does not exist{suggestion}', advice)
         if expected and not missing:
             yield ok(split, ', '.join(map(str, expected)))
 

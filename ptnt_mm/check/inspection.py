@@ -54,9 +54,9 @@ from ptnt_mm.check.weights import (
 )
 from ptnt_mm.config.build import build_model
 from ptnt_mm.config.hosts import import_host
+from ptnt_mm.config.initial_weights import use_pretrained
 from ptnt_mm.config.read import require_keys
 from ptnt_mm.config.safeguards import safeguard_names
-from ptnt_mm.config.start import use_pretrained
 from ptnt_mm.config.tta import check_tta_scales
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.models.backbone import Backbone
@@ -84,7 +84,7 @@ CHECKS = (
 _HOPELESS = {'files', 'training_step', 'evaluated_image'}
 """Checks with errors at which the run itself would stop, too, if they were overruled."""
 
-# Receives a subject with its findings as soon as they are available.
+# Called for each subject, with its findings, once they are known.
 OnFindings = Callable[[str, list[Finding]], None]
 
 

@@ -130,8 +130,8 @@ def check_parameter_names(view: ConfigView, model: nn.Module) -> Iterator[Findin
     for key in unmatched_custom_keys(view.paramwise, model):
         meant = [_meant(part, parts) for part in key.split('.')]
         if any(meant):
-            near = next(filter(None, meant))
-            yield error(f'{where}.{key}', f'matches no parameter: did you mean {near!r}?')
+            suggestion = next(filter(None, meant))
+            yield error(f'{where}.{key}', f'matches no parameter: did you mean {suggestion!r}?')
         elif is_ours:  # it refuses keys that MMEngine's constructor ignores
             yield error(f'{where}.{key}', UNMATCHED_KEY, 'remove it')
 
@@ -172,8 +172,8 @@ def _unknown_type(kind: object, path: str, default_scope: str) -> Iterator[Findi
     meant = _meant(name, registered_names())
     is_class = name[:1].isupper() and not path.startswith('model')
     if scope in ('', 'mmengine', *HOSTS, 'ptnt_mm') and (meant or is_class):
-        near = suggest(name, registered_names(scope=default_scope), _MEANT)
-        what = f'unknown type {kind!r}{near}'
+        suggestion = suggest(name, registered_names(scope=default_scope), _MEANT)
+        what = f'unknown type {kind!r}{suggestion}'
         advice = 'correct it, or name the package that has it in custom_imports'
         yield error(f'{path}.type', what, advice)
 
@@ -212,8 +212,8 @@ def _meant(name: str, known: set[str] | frozenset[str]) -> str | None:
     if name in known:
         return None
     # Prefer the longer word: clases means classes, and not cases.
-    near = sorted(word for word in _near(name) & known if len(word) >= _SHORTEST)
-    return max(near, key=len, default=None)
+    words = sorted(word for word in _near(name) & known if len(word) >= _SHORTEST)
+    return max(words, key=len, default=None)
 
 
 def _near(name: str) -> set[str]:

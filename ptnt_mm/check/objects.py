@@ -144,7 +144,7 @@ def check_boxes(data: list[DetectionDataset]) -> Iterator[Finding]:
 
 
 def _wrong_form_of_boxes(data: DetectionDataset) -> Iterator[Finding]:
-    """Find a single cause for which all boxes are wrong."""
+    """Report the one mistake that explains why all boxes are wrong, if there is one."""
     if (cause := find_cause(data.boxes, CORNER_AND_SIZE)) is not None:
         yield from _report_boxes(Severity.ERROR, data, cause.chosen, cause.what, cause.advice)
 

@@ -6,15 +6,15 @@ from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from ptnt_mm.config.class_names import compare_class_names
+from ptnt_mm.config.initial_weights import check_start
 from ptnt_mm.config.settings import type_name
-from ptnt_mm.config.start import check_start
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.models.backbone import Backbone
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, error, note, ok, warning
 from ptnt_mm.weights.pretrained import pretrained_init, try_pretrained
+from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 from ptnt_mm.weights.reader.read import is_address, read_checkpoint
-from ptnt_mm.weights.reader.refusal import CheckpointError
 
 _PRETRAINING = ('ImageNet', 'UnlabelledImages')
 """Data sets of runs that make pretrained weights."""

@@ -8,16 +8,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ptnt_mm.cli.closings import after_new, after_pretrain, after_test, after_train
 from ptnt_mm.cli.json_output import json_output
 from ptnt_mm.cli.start import command_line, importing, keywords
-from ptnt_mm.utils.console import show, spelled
+from ptnt_mm.cli.summaries import after_new, after_pretrain, after_test, after_train
+from ptnt_mm.utils.console import for_user, show
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, Severity, closing, lines, of_kind, summary
 from ptnt_mm.utils.progress import waiting
 from ptnt_mm.utils.tables import new_listing, to_text
-from ptnt_mm.utils.terminal import say
-from ptnt_mm.utils.text import counted, near, printable
+from ptnt_mm.utils.terminal import show_wrapped
+from ptnt_mm.utils.text import counted, from_here, printable
 
 if TYPE_CHECKING:
     from mmengine.config import Config
@@ -49,22 +49,24 @@ def new(args: Namespace) -> int:
         from ptnt_mm.explain.causes import one_line
         from ptnt_mm.project.backbones import offered
 
-    file = create_project(args.data, args.folder, **keywords('new', args), on_line=say)
-    say(f'{file}: the config; a comment next to each setting gives its reason')
+    file = create_project(args.data, args.folder, **keywords('new', args), on_line=show_wrapped)
+    show_wrapped(f'{file}: the config; a comment next to each setting gives its reason')
     config = read_config(file)
     found = check(config)
     wrong = [finding for finding in found if finding.severity in (Severity.ERROR, Severity.WARNING)]
-    say('\n'.join(('ptnt check:', *lines(wrong))), column=11)
+    show_wrapped('\n'.join(('ptnt check:', *lines(wrong))), column=11)
     show(f'  {closing(found)}')
     errors = of_kind(found, Severity.ERROR)
     starts, following = after_new(offered(), args.folder, has_errors=bool(errors))
-    say(starts)
+    show_wrapped(starts)
     try:
         with waiting('Drawing the data'):
             page = report_data(config)
-        say(f'{near(page)}: your data as the network will see it; look at it before you train')
+        show_wrapped(
+            f'{from_here(page)}: your data as the network will see it; look at it before you train'
+        )
     except Exception as error:  # a project without this page is complete
-        say(spelled(f'There is no page about the data: {one_line(error)}'))
+        show_wrapped(for_user(f'There is no page about the data: {one_line(error)}'))
     show(following)
     return int(bool(errors))
 
@@ -79,7 +81,7 @@ def check(args: Namespace) -> int:
     def on_findings(subject: str, findings: list[Finding]) -> None:
         by_subject.setdefault(subject, []).extend(findings)
         if args.verbose:
-            say('\n'.join((subject, *lines(findings))), column=11)
+            show_wrapped('\n'.join((subject, *lines(findings))), column=11)
 
     with json_output(args.json, args.overwrite) as write:
         config = _config_of(args)
@@ -87,9 +89,9 @@ def check(args: Namespace) -> int:
             found = check(config, **keywords('check', args), on_findings=on_findings)
         finally:  # also after Ctrl-C
             if by_subject and not args.verbose:
-                say('\n'.join(summary(by_subject)), column=11)
+                show_wrapped('\n'.join(summary(by_subject)), column=11)
         show(closing(found))
-        write([{key: spelled(text) for key, text in asdict(finding).items()} for finding in found])
+        write([{key: for_user(text) for key, text in asdict(finding).items()} for finding in found])
     return int(bool(of_kind(found, Severity.ERROR)))
 
 
@@ -132,7 +134,7 @@ def test(args: Namespace) -> None:
         runner = build_test(config, checkpoint, **keywords('test', args))
         if is_main_process():
             images = counted(len(runner.test_loop.dataloader.dataset), 'image')
-            show(f'Testing {near(checkpoint)} on {images}')
+            show(f'Testing {from_here(checkpoint)} on {images}')
         metrics = run_test(runner)
         if is_main_process():
             write(metrics)
@@ -148,7 +150,7 @@ def report(args: Namespace) -> None:
 
     if args.data:
         page = report_data(read_config(args.data), **keywords('report', args))
-        print(f'Done. Page: {near(page)}')
+        print(f'Done. Page: {from_here(page)}')
         return
     print(f'Done. Page: {report(args.work_dirs, **keywords("report", args))}')
 
@@ -281,10 +283,10 @@ def weights(args: Namespace) -> None:
             password = f' (in a browser; password {file.password})' if file.password else ''
             print(f'    {file.url or "none was published"}{password}')
         print()
-        say(_ABOUT_WEIGHTS, column=0)
+        show_wrapped(_ABOUT_WEIGHTS, column=0)
         print('\nUnconfirmed leads for PyramidTNT:')
         for lead in LEADS:
-            say(f'  {lead}')
+            show_wrapped(f'  {lead}')
         rows = [dict(file._asdict(), name=name) for name, file in INSTALLED.items()]
         write(rows + [dict(file._asdict(), network=network) for file, network in files])
 
@@ -362,9 +364,11 @@ def doctor(args: Namespace) -> int:
 
 def mmcv_ops(args: Namespace) -> None:
     """Install or remove the operators, or report their provider."""
-    from ptnt_mm.mmcv_ops import place
+    from ptnt_mm.mmcv_ops import installation
 
-    actions = dict(install=place.install, remove=place.remove, status=place.status)
+    actions = dict(
+        install=installation.install, remove=installation.remove, status=installation.status
+    )
     print(actions[args.action]())
 
 

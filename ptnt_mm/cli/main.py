@@ -32,9 +32,9 @@ def main() -> int:
         return 2
     if not sys.argv[1].startswith('-') and sys.argv[1] not in names:
         meant = _ELSEWHERE.get(sys.argv[1], '')
-        near = f'did you mean {meant!r}?' if meant else suggest(sys.argv[1], names)
-        near = near or 'ptnt --help lists them'
-        parser.error(f'unknown command {sys.argv[1]!r}: {near}')
+        suggestion = f'did you mean {meant!r}?' if meant else suggest(sys.argv[1], names)
+        suggestion = suggestion or 'ptnt --help lists them'
+        parser.error(f'unknown command {sys.argv[1]!r}: {suggestion}')
     name = parser.parse_args(sys.argv[1:2]).command
     name, *part = _SHORT.get(name, name).split()
     # As for a script of this name: parsers show it, and `command_line` reads it.

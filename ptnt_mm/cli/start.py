@@ -17,7 +17,7 @@ from typing import Any
 import ptnt_mm
 from ptnt_mm.options import COMMANDS, as_flags
 from ptnt_mm.utils.arguments import Command
-from ptnt_mm.utils.console import exit_status, is_terminal, spell_arguments
+from ptnt_mm.utils.console import exit_status, is_terminal, show_arguments_as
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.imports import without_garbage_collection
 from ptnt_mm.utils.noise import silence_imported, silence_libraries
@@ -80,7 +80,7 @@ class Parser(argparse.ArgumentParser):
         silence_libraries()
         if 'local_rank' in args:
             os.environ.setdefault('LOCAL_RANK', str(args.local_rank))
-        spell_arguments(as_flags)
+        show_arguments_as(as_flags)
 
         def run() -> int | None:
             check_words(args)
@@ -105,10 +105,10 @@ def _add(parser: Parser, command: Command) -> None:
     """Add the arguments of a command to its parser."""
     for alternatives in command.choices():
         several = len(alternatives) > 1
-        place = parser.add_mutually_exclusive_group() if several else parser
+        owner = parser.add_mutually_exclusive_group() if several else parser
         for argument in alternatives:
             about = as_flags(argument.about) or argparse.SUPPRESS
-            place.add_argument(*argument.words, help=about, **argument.settings)
+            owner.add_argument(*argument.words, help=about, **argument.settings)
 
 
 def keywords(name: str, args: argparse.Namespace) -> dict[str, Any]:

@@ -71,9 +71,9 @@ def find_config(path: str) -> Path:
     files = _files()
     if path in files:
         return files[path]
-    near = suggest(Path(path).stem, files)
+    suggestion = suggest(Path(path).stem, files)
     raise UserError(
-        f'there is no config file {path}: {near or "ptnt configs list prints the names"}'
+        f'there is no config file {path}: {suggestion or "ptnt configs list prints the names"}'
     )
 
 
@@ -97,7 +97,8 @@ def _bases_by_path() -> Iterator[None]:
     """Let MMEngine find ``mmdet::`` bases by their path in the package.
 
     It parses all metafiles of the package first, 200 of mmdet, which takes longer than all the rest
-    of reading a config. What is not found by path, it still looks for itself.
+    of reading a config, and finds none of the fork of mmseg. No subclass can override it: MMEngine
+    calls it by the name of its class. What is not found by path, it still looks for itself.
     """
     find_base = Config._get_cfg_path
 

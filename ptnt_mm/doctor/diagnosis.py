@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 from ptnt_mm.doctor.probes import PROBES, find_errors
-from ptnt_mm.mmcv_ops import place
+from ptnt_mm.mmcv_ops import installation
 from ptnt_mm.utils.versions import (
     FORKS,
     HOST_PACKAGES,
@@ -114,9 +114,9 @@ def mmcv_row(needed: bool) -> Row:
 
 def operators_row(error: str | None) -> Row:
     """Judge mmcv's operators, and whether programs without ptnt_mm find them."""
-    place.add_finder()  # as `import ptnt_mm` does
-    kind = place.source().kind
-    if kind == place.OFFERED and not error:
+    installation.add_finder()  # as `import ptnt_mm` does
+    kind = installation.source().kind
+    if kind == installation.OFFERED and not error:
         problem = "mmdet's and mmseg's own commands do not find them yet"
         fix = f'{sys.executable} -m ptnt_mm mmcv-ops install'
         return Row('mmcv operators', kind, 'any', problem, fix, needed=False)

@@ -1,16 +1,18 @@
 """The scores of each class in an evaluation, as the hosts' metrics compute them.
 
-mmdet and mmseg write them only into the log, if at all.
+mmdet and mmseg write them only into the log, if at all. A metric that keeps them is a subclass of
+the config's, which :func:`keeping_class_scores` puts in its place.
 """
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import wraps
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
+
+from ptnt_mm.registry import METRICS
 
 Rows = list[dict[str, object]]
 """For each class its name under 'class', and then numbers of images and objects, and scores."""
@@ -33,74 +35,107 @@ def known_score(value: float) -> float | None:
     return None if value < 0 else float(value)
 
 
-class ClassScores:
-    """A context that keeps the scores by class of an evaluation in ``rows``.
+class CocoScores:
+    """mmdet's ``CocoMetric`` with ``class_scores``; of boxes and masks, masks count."""
 
-    It listens to pycocotools' ``COCOeval`` and mmseg's ``IoUMetric``, which a metric of the hosts
-    calls; of boxes and masks, masks count. After other metrics, ``rows`` is empty.
-    """
+    class_scores: Rows = []
+    evaluation: type | None = None
+    """A subclass of ``COCOeval`` to evaluate with; None for the one that mmdet chooses."""
 
-    def __init__(self):
-        self.rows: Rows = []
-        self._classes: Sequence[str] = ()
-        self._replaced: list[tuple[type, str, Any]] = []
+    def compute_metrics(self, results: list) -> dict[str, float]:
+        """The scores of all images, by name.
 
-    def begin(self, evaluator: Any) -> None:
-        """Forget the evaluation before; MMEngine's evaluator knows the names of the classes."""
-        self.rows = []
-        self._classes = (getattr(evaluator, 'dataset_meta', None) or {}).get('classes', ())
-
-    def __enter__(self) -> Self:
-        if coco := sys.modules.get('pycocotools.cocoeval'):
-            self._listen(coco.COCOeval, 'accumulate', self._note_coco)
-        if mmseg := sys.modules.get('mmseg.evaluation'):
-            self._listen(mmseg.IoUMetric, 'total_area_to_metrics', self._note_areas)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        for owner, name, original in self._replaced:
-            setattr(owner, name, original)
-        self._replaced.clear()
-
-    def _listen(self, owner: type, name: str, note: Callable[[tuple, Any], None]) -> None:
-        original = vars(owner)[name]
-        wrapper = type(original) if isinstance(original, classmethod | staticmethod) else None
-        call = original.__func__ if wrapper else original
-
-        @wraps(call)
-        def listening(*args: Any, **kwargs: Any) -> Any:
-            result = call(*args, **kwargs)
+        mmdet keeps no ``COCOeval``, and has no method that creates it: its names in mmdet's module
+        are replaced for this call.
+        """
+        self.class_scores = []
+        module, evaluations = sys.modules['mmdet.evaluation.metrics.coco_metric'], []
+        originals = {name: getattr(module, name) for name in ('COCOeval', 'COCOevalMP')}
+        for name, original in originals.items():
+            setattr(module, name, _listed(self.evaluation or original, evaluations))
+        try:
+            return super().compute_metrics(results)
+        finally:
+            for name, original in originals.items():
+                setattr(module, name, original)
+            by_kind = {done.params.iouType: done for done in evaluations if done.params.useCats}
             # The table is no reason to stop an evaluation, whatever its settings are.
             with suppress(Exception):
-                note(args, result)
-            return result
+                self.class_scores = coco_rows(by_kind.get('segm') or by_kind['bbox'])
 
-        self._replaced.append((owner, name, original))
-        setattr(owner, name, wrapper(listening) if wrapper else listening)
 
-    def _note_coco(self, args: tuple, _: Any) -> None:
-        evaluation = args[0]
-        truth, params = evaluation.cocoGt, evaluation.params
-        if not params.useCats or (params.iouType == 'bbox' and self.rows):
-            return
-        half = np.flatnonzero(np.isclose(params.iouThrs, 0.5))
-        objects = [item for item in truth.anns.values() if not item.get('iscrowd')]
-        count = Counter(item['category_id'] for item in objects)
-        images = Counter(pair[1] for pair in {(i['image_id'], i['category_id']) for i in objects})
-        self.rows = [
-            {
-                'class': truth.cats[category]['name'],
-                'images': images[category],
-                'objects': count[category],
-                'AP': class_ap(evaluation, index, slice(None)),
-                **({'AP50': class_ap(evaluation, index, int(half[0]))} if half.size else {}),
-            }
-            for index, category in enumerate(params.catIds)
-        ]
+def _listed(create: Callable, created: list) -> Callable:
+    """A constructor that also appends what it creates to a list."""
 
-    def _note_areas(self, _: tuple, result: Mapping[str, Any]) -> None:
+    def create_listed(*args: Any) -> Any:
+        created.append(create(*args))
+        return created[-1]
+
+    return create_listed
+
+
+class IoUScores:
+    """mmseg's ``IoUMetric`` with ``class_scores``."""
+
+    class_scores: Rows = []
+
+    def total_area_to_metrics(self, *args: Any, **kwargs: Any) -> Mapping[str, Any]:
+        """The scores by name, of all classes or of each; the arguments are those of mmseg."""
+        result = super().total_area_to_metrics(*args, **kwargs)
         scores = {name: values for name, values in result.items() if np.ndim(values) == 1}
-        self.rows = [
-            {'class': name, **{score: float(values[i]) for score, values in scores.items()}}
-            for i, name in enumerate(self._classes)
-        ]
+        with suppress(Exception):
+            self.class_scores = [
+                {'class': name, **{score: float(values[i]) for score, values in scores.items()}}
+                for i, name in enumerate(self.dataset_meta['classes'])
+            ]
+        return result
+
+
+def coco_rows(evaluation: Any) -> Rows:
+    """The rows of a completed ``COCOeval``."""
+    truth, params = evaluation.cocoGt, evaluation.params
+    half = np.flatnonzero(np.isclose(params.iouThrs, 0.5))
+    objects = [item for item in truth.anns.values() if not item.get('iscrowd')]
+    count = Counter(item['category_id'] for item in objects)
+    images = Counter(pair[1] for pair in {(i['image_id'], i['category_id']) for i in objects})
+    return [
+        {
+            'class': truth.cats[category]['name'],
+            'images': images[category],
+            'objects': count[category],
+            'AP': class_ap(evaluation, index, slice(None)),
+            **({'AP50': class_ap(evaluation, index, int(half[0]))} if half.size else {}),
+        }
+        for index, category in enumerate(params.catIds)
+    ]
+
+
+def keeping_class_scores(settings: object) -> Any:
+    """Settings of an evaluator or of metrics, whose metrics keep the scores of each class."""
+    if isinstance(settings, (list, tuple)):
+        return [keeping_class_scores(part) for part in settings]
+    if not isinstance(settings, Mapping):
+        return settings
+    if 'metrics' in settings:
+        return {**settings, 'metrics': keeping_class_scores(settings['metrics'])}
+    cls = settings.get('type')
+    if isinstance(cls, str):
+        with METRICS.switch_scope_and_registry(settings.get('_scope_')) as registry:
+            cls = registry.get(cls)
+    if not isinstance(cls, type) or issubclass(cls, (CocoScores, IoUScores)):
+        return settings
+    for scores, host, name in (
+        (CocoScores, 'mmdet', 'CocoMetric'),
+        (IoUScores, 'mmseg', 'IoUMetric'),
+    ):
+        if issubclass(cls, getattr(sys.modules.get(f'{host}.evaluation'), name, ())):
+            # Messages show the name of the config's class.
+            named = type(cls.__name__, (scores, cls), {'__module__': cls.__module__})
+            return {**settings, 'type': named}
+    return settings
+
+
+def class_scores(evaluator: Any) -> Rows:
+    """The rows of an evaluator's first metric that keeps some; empty without one."""
+    rows = (getattr(metric, 'class_scores', []) for metric in getattr(evaluator, 'metrics', []))
+    return next(filter(None, rows), [])

@@ -6,14 +6,15 @@ Configs name them by the path of this file: importing ptnt_mm alone does not nee
 from collections.abc import Sequence
 from typing import Any
 
-from mmdet.evaluation.metrics import DumpDetResults, coco_metric
+from mmdet.evaluation.metrics import CocoMetric, DumpDetResults
 from mmdet.registry import METRICS
 
+from ptnt_mm.engine.class_scores import CocoScores
 from ptnt_mm.engine.coco_evaluation import FullCocoEval
 
 
 @METRICS.register_module()
-class DenseCocoMetric(coco_metric.CocoMetric):
+class DenseCocoMetric(CocoScores, CocoMetric):
     """mmdet's CocoMetric, whose scores count every detection. Ours.
 
     For AP, CocoMetric counts 100 detections of each class in an image, and for its other scores
@@ -21,17 +22,14 @@ class DenseCocoMetric(coco_metric.CocoMetric):
     the same. Arguments are those of CocoMetric.
     """
 
+    evaluation = FullCocoEval
+
     def compute_metrics(self, results: list) -> dict[str, float]:
         """The scores of all images, by name."""
         *fewer, last = self.proposal_nums
         most = max((len(found['scores']) for _, found in results), default=0)
         self.proposal_nums = (*fewer, max(last, most))
-        limited = coco_metric.COCOeval
-        coco_metric.COCOeval = FullCocoEval
-        try:
-            return super().compute_metrics(results)
-        finally:
-            coco_metric.COCOeval = limited
+        return super().compute_metrics(results)
 
 
 @METRICS.register_module()

@@ -15,10 +15,10 @@ from mmengine.runner import EpochBasedTrainLoop, Runner
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
-from ptnt_mm.engine.class_scores import ClassScores, Rows
+from ptnt_mm.engine.class_scores import Rows, class_scores
 from ptnt_mm.utils.console import is_terminal
 from ptnt_mm.utils.metrics import main_metrics, metric_names, metric_text
-from ptnt_mm.utils.terminal import say
+from ptnt_mm.utils.terminal import show_wrapped
 from ptnt_mm.utils.text import duration, format_bytes
 
 _USUAL_INTERVAL = 10  # iterations
@@ -51,16 +51,13 @@ class RunDisplay(Hook):
         self._evaluation: TaskID | None = None
         self._drawn = self._said = self._begun = self._epoch_begun = self._evaluation_begun = 0.0
         self._evaluations: list[float] = []  # their durations in seconds
-        self._scores = ClassScores()
 
     def __enter__(self) -> Self:
         self._is_active = is_main_process()
         self._begun = time.monotonic()
-        self._scores.__enter__()
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._scores.__exit__(*error)
         self._is_active = False
         self.took = time.monotonic() - self._begun
         if self._bars:
@@ -73,9 +70,9 @@ class RunDisplay(Hook):
             self._start()
             if runner.iter:
                 unit = 'epoch' if _has_epochs(runner) else 'iteration'
-                say(f'Continuing after {unit} {_steps(runner)[unit]}')
+                show_wrapped(f'Continuing after {unit} {_steps(runner)[unit]}')
             elif runner._load_from:
-                say(f'Starting from the whole model in {runner._load_from}')
+                show_wrapped(f'Starting from the whole model in {runner._load_from}')
 
     def before_val(self, runner: Any) -> None:
         """Start the bars, if training has not."""
@@ -106,7 +103,7 @@ class RunDisplay(Hook):
                 status = self._status(runner, data_batch)
                 self._bars.update(self._epoch, completed=done, status=status, refresh=True)
         elif not self._bars and (done % _interval(runner) == 0 or done == total):
-            say(f'{title}  {done}/{total}  {self._status(runner, data_batch)}')
+            show_wrapped(f'{title}  {done}/{total}  {self._status(runner, data_batch)}')
 
     def after_train_epoch(self, runner: Any) -> None:
         """Remove the bar, and leave a line."""
@@ -116,7 +113,7 @@ class RunDisplay(Hook):
             if _has_epochs(runner):
                 title, _ = _title_and_length(runner)
                 took = duration(time.monotonic() - self._epoch_begun)
-                say('  '.join((title, *_loss(runner), took)))
+                show_wrapped('  '.join((title, *_loss(runner), took)))
 
     def before_val_epoch(self, runner: Any) -> None:
         """Begin the bar of an evaluation."""
@@ -146,18 +143,18 @@ class RunDisplay(Hook):
         best = best_scores(runner.message_hub, metrics)
         now = _steps(runner)
         if not best or any(now[unit] == step for _, unit, step in best):
-            self.classes = self._scores.rows
+            self.classes = class_scores(getattr(runner.val_loop, 'evaluator', None))
         names = metric_names(metrics)
         scores = [f'{names[key]} {metric_text(key, metrics[key])}' for key in main_metrics(metrics)]
         bests = [f'best {score} ({unit} {step})' for score, unit, step in best]
         self.summary = '  '.join(bests or scores)
         if self._is_active:
-            say('  '.join(('  evaluation', *scores, *bests)))
+            show_wrapped('  '.join(('  evaluation', *scores, *bests)))
 
     def after_test_epoch(self, runner: Any, metrics: dict[str, float] | None = None) -> None:
         """Remove the bar of a test."""
         self._end_evaluation()
-        self.classes = self._scores.rows
+        self.classes = class_scores(getattr(runner.test_loop, 'evaluator', None))
 
     def _start(self) -> None:
         """Start the bars on a terminal.
@@ -187,7 +184,6 @@ class RunDisplay(Hook):
 
     def _begin_evaluation(self, loop: Any) -> None:
         self._evaluation_begun = self._said = time.monotonic()
-        self._scores.begin(getattr(loop, 'evaluator', None))
         if self._bars:
             total = len(loop.dataloader)
             self._evaluation = self._bars.add_task('  evaluation', total=total, status='')
@@ -199,7 +195,7 @@ class RunDisplay(Hook):
                 self._bars.update(self._evaluation, completed=done, refresh=True)
         elif self._is_active and not self._bars and time.monotonic() - self._said > _PATIENCE:
             self._said = time.monotonic()
-            say(f'  evaluation  {done}/{len(loop.dataloader)}')
+            show_wrapped(f'  evaluation  {done}/{len(loop.dataloader)}')
 
     def _end_evaluation(self) -> None:
         self._evaluations.append(time.monotonic() - self._evaluation_begun)

@@ -19,10 +19,11 @@ from ptnt_mm.config.build import unwrapped
 from ptnt_mm.config.hosts import import_host
 from ptnt_mm.config.safeguards import with_safeguards
 from ptnt_mm.config.view import ConfigView
+from ptnt_mm.engine.class_scores import keeping_class_scores
 from ptnt_mm.engine.epochs import without_empty
 from ptnt_mm.engine.run_display import RunDisplay
 from ptnt_mm.explain.building import explained_building, explained_late_building
-from ptnt_mm.mmcv_ops.place import source
+from ptnt_mm.mmcv_ops.installation import source
 from ptnt_mm.utils.atomic_files import sha256
 from ptnt_mm.utils.terminal import FOR_THE_FILE, use_terminal
 from ptnt_mm.utils.versions import VERSIONS, installed, provider
@@ -73,9 +74,12 @@ class QuietRunner(Runner):
             return super().build_test_loop(loop)
 
     def build_evaluator(self, evaluator: Any) -> Any:
-        """Build an evaluator; the argument is that of ``Runner.build_evaluator``."""
+        """Build an evaluator; the argument is that of ``Runner.build_evaluator``.
+
+        Its metrics keep the scores of each class.
+        """
         with explained_late_building('the evaluator'):
-            return super().build_evaluator(evaluator)
+            return super().build_evaluator(keeping_class_scores(evaluator))
 
     @staticmethod
     def build_dataloader(*args: Any, **kwargs: Any) -> DataLoader:

@@ -15,8 +15,8 @@ from mmengine.runner import Runner
 from ptnt_mm.check.inspection import check_before_training
 from ptnt_mm.check.schedule import check_batch, check_learning_rate
 from ptnt_mm.check.weights import describe_start
+from ptnt_mm.config.initial_weights import require_weights
 from ptnt_mm.config.read import require_keys
-from ptnt_mm.config.start import require_weights
 from ptnt_mm.config.stored import changed_settings
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.failures import failures_explained
@@ -25,8 +25,8 @@ from ptnt_mm.engine.launcher import choose_launcher, is_first_process, require_s
 from ptnt_mm.engine.modes import with_modes
 from ptnt_mm.engine.run_checkpoints import describe_last_checkpoint, require_fresh
 from ptnt_mm.engine.run_display import display_of
+from ptnt_mm.engine.run_start import Start, choose_start, resume_of
 from ptnt_mm.engine.runner import build_runner, how_to_repeat
-from ptnt_mm.engine.start import Start, choose_start, resume_of
 from ptnt_mm.engine.work_dir import create_work_dir, lock_work_dir
 from ptnt_mm.utils.findings import Severity
 from ptnt_mm.utils.terminal import FOR_THE_FILE

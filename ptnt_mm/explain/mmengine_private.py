@@ -7,7 +7,7 @@ listed. Names that only stand in checkpoint files are in `ptnt_mm.weights.reader
 PRIVATE = {
     # Configs
     'mmengine.config:Config': {
-        '_get_cfg_path': 'replaced: finds mmdet:: bases quickly',
+        '_get_cfg_path': 'replaced: finds bases of hosts quickly, and mmseg:: ones of its fork',
         '_get_base_files': 'copies a config with its bases',
     },
     'mmengine.registry:build_from_cfg': {

@@ -26,7 +26,7 @@ from ptnt_mm.export.end_to_end import INPUTS, EndToEndModel
 from ptnt_mm.models.backbone import Backbone
 from ptnt_mm.utils.atomic_files import sha256, write_atomically
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.quiet_logs import logging_disabled
+from ptnt_mm.utils.noise import logging_disabled
 from ptnt_mm.utils.text import printable
 
 FORMATS = {'onnx': '.onnx', 'openvino': '.xml', 'torch-export': '.pt2'}
@@ -78,11 +78,29 @@ def take_graph(network: EndToEndModel, size: tuple[int, int], dynamic: bool) -> 
         if dynamic:
             keep_sizes_symbolic(network)
         else:
-            for module in network.modules():
-                if isinstance(module, Backbone):
-                    module.resize_tables_once()
+            freeze_tables(network)
             network(*inputs)
         return torch.export.export(network, inputs, dynamic_shapes=shapes, strict=False)
+
+
+def freeze_tables(network: nn.Module) -> None:
+    """Let all later images use the position tables as resized for the next one, in place."""
+    for trunk in (module for module in network.modules() if isinstance(module, Backbone)):
+        trunk.position.encode = _kept(trunk.position.encode)
+        for stage in getattr(trunk, 'stages', ()):
+            stage.relative_position.factors = _kept(stage.relative_position.factors)
+
+
+def _kept(function: Callable) -> Callable:
+    """A function that always returns its first result."""
+    results = []
+
+    def keeping(*args: Any, **named: Any) -> Any:
+        if not results:
+            results.append(function(*args, **named))
+        return results[0]
+
+    return keeping
 
 
 def to_onnx(program: ExportedProgram, network: EndToEndModel) -> bytes:

@@ -7,7 +7,7 @@ from mmpretrain.structures import DataSample
 from torch import nn
 
 from ptnt_mm.drawing.class_drawings import predicts_several, shown_classes, write_labels
-from ptnt_mm.inference.loading import ConfigLoader
+from ptnt_mm.inference.image_loaders import ConfigLoader
 from ptnt_mm.inference.predictor import Image, Predictor
 
 

@@ -14,7 +14,7 @@ from torch import nn
 
 from ptnt_mm.drawing.object_drawings import draw_objects
 from ptnt_mm.engine.tiles import detect_in_tiles, part_of
-from ptnt_mm.inference.loading import ConfigLoader, LoadedImage
+from ptnt_mm.inference.image_loaders import ConfigLoader, LoadedImage
 from ptnt_mm.inference.predictor import Image, Predictor, fill_sample
 from ptnt_mm.inference.tracking import Tracker, by_track
 from ptnt_mm.labels.masks import encode_mask

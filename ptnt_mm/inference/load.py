@@ -21,7 +21,7 @@ from ptnt_mm.config.view import ConfigView
 from ptnt_mm.deploy import Deployed
 from ptnt_mm.engine.tiled_loops import stated_tiling
 from ptnt_mm.explain.building import explained_building
-from ptnt_mm.inference.loading import PixelLoader
+from ptnt_mm.inference.image_loaders import PixelLoader
 from ptnt_mm.inference.predictor import Predictor
 from ptnt_mm.utils.colours import class_colours
 from ptnt_mm.utils.errors import UserError

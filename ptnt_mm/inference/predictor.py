@@ -11,7 +11,7 @@ from mmengine.structures import InstanceData, PixelData
 
 from ptnt_mm.deploy import Detections
 from ptnt_mm.drawing.class_drawings import class_name
-from ptnt_mm.inference.loading import ConfigLoader, LoadedImage, PixelLoader
+from ptnt_mm.inference.image_loaders import ConfigLoader, LoadedImage, PixelLoader
 from ptnt_mm.inference.tracking import Tracker
 from ptnt_mm.utils.decoding import Range
 from ptnt_mm.utils.errors import UserError

@@ -11,7 +11,7 @@ from mmseg.structures import SegDataSample
 from torch import Tensor, nn
 
 from ptnt_mm.drawing.class_drawings import paint_map
-from ptnt_mm.inference.loading import ConfigLoader
+from ptnt_mm.inference.image_loaders import ConfigLoader
 from ptnt_mm.inference.predictor import Image, Predictor, fill_sample
 from ptnt_mm.labels.masks import encode_mask
 from ptnt_mm.utils.errors import UserError

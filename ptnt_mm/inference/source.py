@@ -14,7 +14,7 @@ from ptnt_mm.data.pixel_values import COMMON, few_levels, measure_values
 from ptnt_mm.data.predictions import DRAWN, FILE, FORMAT, is_predictions
 from ptnt_mm.explain.causes import is_about_the_disk
 from ptnt_mm.explain.frames import failing_line
-from ptnt_mm.inference.loading import LoadedImage
+from ptnt_mm.inference.image_loaders import LoadedImage
 from ptnt_mm.inference.predictor import Image, Predictor
 from ptnt_mm.inference.video import VIDEO_SUFFIXES, Movie, Video, Window, open_video
 from ptnt_mm.utils.atomic_files import (

@@ -17,7 +17,6 @@ from torch import Tensor, nn
 
 from ptnt_mm.models.positions import (
     POSITIONS,
-    FirstEncoding,
     PositionEncoding,
     resize_learned,
 )
@@ -202,13 +201,6 @@ class Backbone(Network, BaseModule):
         Biases and one-dimensional weights are the optimizer's to spare.
         """
         return {name for name, _ in self.named_parameters(recurse=False)}
-
-    def resize_tables_once(self) -> None:
-        """Resize position tables for the next image and keep the results, in place.
-
-        All later images must have its size. For a graph of a fixed size.
-        """
-        self.position = FirstEncoding(self.position)
 
     @abstractmethod
     def _frozen_modules(self) -> list[nn.Module]:

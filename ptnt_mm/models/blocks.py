@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
-from torch.utils.checkpoint import checkpoint
 
-from ptnt_mm.models.attention import Bias, InnerAttention, OuterAttention
-from ptnt_mm.models.cpu_attention import in_slices
+from ptnt_mm.models.attention import InnerAttention, OuterAttention
+from ptnt_mm.models.kernels.forms import Form
+from ptnt_mm.models.kernels.memory import add, in_slices, normed_mlp
 from ptnt_mm.models.tokens import WORDS, Grid
 
 
@@ -69,7 +69,7 @@ def is_batch_norm(module: nn.Module) -> bool:
     return isinstance(module, nn.modules.batchnorm._BatchNorm)
 
 
-class SentenceNorm(nn.LayerNorm):
+class JointWordNorm(nn.LayerNorm):
     """Normalise all words of a sentence together, as PyramidTNT does."""
 
     def __init__(self, words: int, dim: int):
@@ -227,45 +227,24 @@ class OuterBlock(nn.Module):
         self.drop_path = DropPath(drop_path)
         self.peg = peg
 
-    def forward(self, outer: Tensor, hw: Grid, bias: Bias) -> Tensor:
+    def forward(self, outer: Tensor, hw: Grid, form: Form) -> Tensor:
         """(B, n + N, C) -> (B, n + N, C).
 
         Args:
             outer: n class tokens, 0 or 1, and the sentences.
             hw: Grid of the sentences, in tokens.
-            bias: Of the outer attention, from :meth:`OuterAttention.prepare_bias`.
+            form: Of the outer attention, from :meth:`OuterAttention.form`.
         """
-        attended = self.outer_attn(self.outer_norm1(outer), hw, bias)
-        outer = self._add(outer, self.drop_path(attended))
-        branch = in_slices(self._mlp_branch, outer.flatten(0, 1), self.outer_mlp.fc1.out_features)
-        outer = self._add(outer, self.drop_path(self.se_layer(branch[0].view_as(outer))))
+        outer = add(outer, self.drop_path(self.outer_attn(self.outer_norm1(outer), hw, form)), self)
+        branch = normed_mlp(self.outer_norm2, self.outer_mlp, outer)
+        outer = add(outer, self.drop_path(self.se_layer(branch)), self)
         return outer if self.peg is None else self.peg(outer, hw)
-
-    def _add(self, tokens: Tensor, branch: Tensor) -> Tensor:
-        """Add in place when autograd is off, as fresh memory is slow.
-
-        Not in a trace: torch.jit.trace traces a second time without autograd, and expects the same
-        graph. Not with forward hooks, which may keep ``branch``.
-        """
-        if (
-            torch.is_grad_enabled()
-            or torch.jit.is_tracing()
-            or torch.compiler.is_compiling()
-            or branch.dtype != tokens.dtype
-            or any(module._forward_hooks for module in self.modules())
-        ):
-            return tokens + branch
-        return branch.add_(tokens)
-
-    def _mlp_branch(self, outer: Tensor) -> tuple[Tensor]:
-        """(n, C) -> (n, C)."""
-        return (self.outer_mlp(self.outer_norm2(outer)),)
 
 
 def word_to_sentence(words: int, inner_dim: int, outer_dim: int) -> tuple[nn.Module, ...]:
     """Create the modules that project the words of a sentence to its width: norm, linear, norm."""
     linear = nn.Linear(words * inner_dim, outer_dim, bias=False)
-    return SentenceNorm(words, inner_dim), linear, nn.LayerNorm(outer_dim)
+    return JointWordNorm(words, inner_dim), linear, nn.LayerNorm(outer_dim)
 
 
 class NestedBlock(OuterBlock):
@@ -309,7 +288,7 @@ class NestedBlock(OuterBlock):
         drop_path: float = 0.0,
         peg: nn.Module | None = None,
         words: int = WORDS,
-        word_norm: type[SentenceNorm] | type[WordNorm] = SentenceNorm,
+        word_norm: type[JointWordNorm] | type[WordNorm] = JointWordNorm,
         new_projection: Callable[[int, int, int], tuple[nn.Module, ...]] = word_to_sentence,
         class_tokens: int = 0,
     ):
@@ -333,12 +312,12 @@ class NestedBlock(OuterBlock):
         projection = new_projection(words, inner_dim, outer_dim)
         self.proj_norm1, self.proj, self.proj_norm2 = projection
 
-    def forward(self, inner: Tensor, outer: Tensor, hw: Grid, bias: Bias) -> tuple[Tensor, Tensor]:
+    def forward(self, inner: Tensor, outer: Tensor, hw: Grid, form: Form) -> tuple[Tensor, Tensor]:
         """Inner (B*N, m, c), outer (B, n + N, C) with n class tokens -> the same."""
         width = inner.shape[1] * self.inner_mlp.fc1.out_features
         inner, summary = in_slices(self._inner, inner, width)
-        outer = self._add(outer, self._pad_class_tokens(summary, outer))
-        return inner, super().forward(outer, hw, bias)
+        outer = add(outer, self._pad_class_tokens(summary, outer), self)
+        return inner, super().forward(outer, hw, form)
 
     def _inner(self, inner: Tensor) -> tuple[Tensor, Tensor]:
         """Words of n sentences (n, m, c) -> the same and their sum for each sentence (n, C)."""
@@ -352,12 +331,3 @@ class NestedBlock(OuterBlock):
         if not self.class_tokens:
             return summary.view_as(outer)
         return F.pad(summary.unflatten(0, (outer.shape[0], -1)), (0, 0, self.class_tokens, 0))
-
-
-def run_block(
-    block: OuterBlock, with_cp: bool, *inputs: Tensor | Grid | Bias
-) -> Tensor | tuple[Tensor, Tensor]:
-    """Call a block; with ``with_cp``, recompute its activations in the backward pass."""
-    if with_cp and torch.is_grad_enabled() and not torch.jit.is_tracing():
-        return checkpoint(block, *inputs, use_reentrant=False)
-    return block(*inputs)

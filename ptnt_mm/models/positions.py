@@ -368,20 +368,6 @@ class PEGPosition(PositionEncoding):
         return {block: PEG(dim, **self.layers) for block in self.blocks}
 
 
-class FirstEncoding(PositionEncoding):
-    """The values of another encoding for the first image, for all later ones too."""
-
-    def __init__(self, position: PositionEncoding):
-        super().__init__(position.dim, position.hw, position.class_tokens)
-        self.position, self.first = position, None
-
-    def encode(self, table: Tensor | None, hw: Grid, like: Tensor) -> Tensor | None:
-        """As the other encoding."""
-        if self.first is None:
-            self.first = self.position.encode(table, hw, like)
-        return self.first
-
-
 POSITIONS: dict[str, type[PositionEncoding]] = {
     'learned': LearnedPosition,
     'learned_and_relative': LearnedAndRelativePosition,
@@ -486,20 +472,6 @@ class FlatRelativePosition(GridRelativePosition):
     def factors(self, table: Tensor, query_hw: Grid, key_hw: Grid) -> Factors:
         """(1, heads, N_pre, M_pre) -> Q R, and K's rows (M, M_pre) and columns (1, 1)."""
         return super().factors(table, (area(query_hw), 1), (area(key_hw), 1))
-
-
-class FirstFactors(RelativePosition):
-    """The factors of another position for the first image, for all later ones too."""
-
-    def __init__(self, position: RelativePosition):
-        super().__init__(position.query_hw, position.key_hw)
-        self.position, self.first = position, None
-
-    def factors(self, table: Tensor | None, query_hw: Grid, key_hw: Grid) -> Factors | None:
-        """As the other position."""
-        if self.first is None:
-            self.first = self.position.factors(table, query_hw, key_hw)
-        return self.first
 
 
 RELATIVE_POSITIONS: dict[str, type[RelativePosition]] = {

@@ -28,13 +28,12 @@ from ptnt_mm.models.blocks import (
     OuterBlock,
     conv_norm_relu,
     is_batch_norm,
-    run_block,
 )
+from ptnt_mm.models.kernels.memory import run_block
 from ptnt_mm.models.positions import (
     PEG,
     POSITIONS,
     RELATIVE_POSITIONS,
-    FirstFactors,
     RelativePosition,
 )
 from ptnt_mm.models.tokens import (
@@ -324,14 +323,14 @@ class Stage(nn.Module):
         Without an inner transformer, ``inner`` may be None.
         """
         factors = self.relative_position.factors(self.relative_pos, hw, self.key_hw(hw))
-        bias = self.blocks[0].outer_attn.prepare_bias(factors, outer)
+        form = self.blocks[0].outer_attn.form(factors, outer)
         if self.peg is not None:
             outer = self.peg(outer, hw)
         for block in self.blocks:
             if isinstance(block, NestedBlock):
-                inner, outer = run_block(block, self.with_cp, inner, outer, hw, bias)
+                inner, outer = run_block(block, self.with_cp, inner, outer, hw, form)
             else:
-                outer = run_block(block, self.with_cp, outer, hw, bias)
+                outer = run_block(block, self.with_cp, outer, hw, form)
         return inner, outer
 
     def pretrained_tables(self) -> dict[str, Table]:
@@ -348,7 +347,7 @@ def _triton_block(dropout: float) -> type[NestedBlock]:
             "attn_drop_rate to 0, or choose inner='torch'"
         )
     try:
-        from ptnt_mm.models.inner_triton import TritonNestedBlock
+        from ptnt_mm.models.kernels.inner_triton import TritonNestedBlock
     except ImportError as error:
         raise ValueError(
             f"inner='triton' needs Triton 3.5 or newer ({error}): PyTorch for CUDA on Linux brings "
@@ -591,15 +590,6 @@ class PyramidTNT(Backbone):
             for module in filter(is_batch_norm, self.modules()):
                 module.eval()
         return self
-
-    def resize_tables_once(self) -> None:
-        """Resize position tables for the next image and keep the results, in place.
-
-        All later images must have its size. For a graph of a fixed size.
-        """
-        super().resize_tables_once()
-        for stage in self.stages:
-            stage.relative_position = FirstFactors(stage.relative_position)
 
     def get_layer_depth(self, param_name: str, prefix: str = '') -> tuple[int, int]:
         """The depth of a parameter and the number of depths, for layer-wise learning rates.

@@ -16,7 +16,8 @@ from ptnt_mm.models.backbone import (
     drop_path_rates,
     is_positive,
 )
-from ptnt_mm.models.blocks import NestedBlock, OuterBlock, run_block
+from ptnt_mm.models.blocks import NestedBlock, OuterBlock
+from ptnt_mm.models.kernels.memory import run_block
 from ptnt_mm.models.tokens import SINGLE_SCALE_PATCH, Grid
 
 _POSITIONS = ('learned', 'sinusoidal', 'peg', 'relative_2d', 'relative_shaw', 'none')
@@ -144,12 +145,13 @@ class SingleScaleBackbone(Backbone):
         inner, outer, hw = self.embed(self._padded(image))
         outer = self._add_positions(outer, hw)
         bias = self.position.offset_bias(self.relative_pos, hw)
+        form = self.blocks[0].outer_attn.form(bias, outer)
         outputs = []
         for i, block in enumerate(self.blocks):
             if isinstance(block, NestedBlock):
-                inner, outer = run_block(block, self.with_cp, inner, outer, hw, bias)
+                inner, outer = run_block(block, self.with_cp, inner, outer, hw, form)
             else:
-                outer = run_block(block, self.with_cp, outer, hw, bias)
+                outer = run_block(block, self.with_cp, outer, hw, form)
             if i in self.out_indices:
                 outputs.append((inner, self._normed(i, outer), hw))
         return outputs

@@ -42,7 +42,7 @@ NO_WEIGHTS = 'none'
 
 @dataclass(frozen=True)
 class MeasuredBackbone:
-    """A backbone, with the facts that a config needs.
+    """A backbone, with what a config needs to know about it.
 
     Attributes:
         name: The requested name.

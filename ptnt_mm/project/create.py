@@ -23,15 +23,15 @@ from ptnt_mm.project.backbones import choose_backbone
 from ptnt_mm.project.convert import convert
 from ptnt_mm.project.cut import Cut, cut_images
 from ptnt_mm.project.detectors import find_detector, task_of
-from ptnt_mm.project.earlier import read_earlier
-from ptnt_mm.project.facts import (
-    Facts,
+from ptnt_mm.project.previous import read_previous
+from ptnt_mm.project.profile import (
+    Profile,
     StepMemory,
     examine_pixels,
     free_memory,
-    gather_facts,
     leave_out_narrow,
     measure_memory,
+    profile_of,
 )
 from ptnt_mm.project.recipe import TILED, Recipe, choose_recipe
 from ptnt_mm.project.split import split_off
@@ -92,10 +92,10 @@ def create_project(
             solov2 or rtmdet_ins for masks; semantic_fpn, segformer or upernet for class masks; the
             first of each by default.
         backbone: Such as ptnt_s, tnt_s, efficientnet_lite0, resnet18, swin_t, or a registered class
-            with its arguments; by default one whose pretrained weights can be had.
+            with its arguments; by default one whose pretrained weights are available.
         weights: Weights of the backbone: a file, an address, hf:OWNER/NAME, a name from ptnt
             weights, 'published', or 'none' for random initialisation; by default the published
-            ones, if they can be had.
+            ones, if they are available.
         size: The longer side of images in training, from 32; chosen by default.
         tile: The side of the tiles that larger training images are cut into, from 32, or 0 to keep
             them whole; by default only where small objects need it.
@@ -128,7 +128,7 @@ def create_project(
     _check_numbers(options)
     if detector is not None and task is None:
         task = task_of(detector)
-    earlier = read_earlier(Path(like)) if like is not None else None
+    earlier = read_previous(Path(like)) if like is not None else None
     tree = Tree(data)
     recognised = recognise(tree, format, task)
     on_line(f'{recognised.format.title}: {recognised.why}')
@@ -148,8 +148,8 @@ def create_project(
     head = find_detector(detector, task)
     network = choose_backbone(backbone, weights and str(weights), HOST_OF[task])
     splits = split_off(labels, val_share, earlier)
-    facts = replace(
-        gather_facts(task, tuple(labels.classes), splits, head, network),
+    profile = replace(
+        profile_of(task, tuple(labels.classes), splits, head, network),
         asked_size=size,
         asked_tile=tile,
         asked_epochs=epochs,
@@ -159,20 +159,23 @@ def create_project(
     try:
         with folder_written_atomically(folder) as building:
             roots, cut = dict.fromkeys(splits, tree.root), None
-            if (side := choose_recipe(facts)['tile'].value) is not None:
+            if (side := choose_recipe(profile)['tile'].value) is not None:
                 roots['train'] = building / TILES
                 cut = _cut(splits['train'], side, tree.root, roots['train'])
-                splits['train'], facts = cut.images, facts.of_tiles(cut.images)
+                splits['train'], profile = cut.images, profile.of_tiles(cut.images)
             classes = convert(labels, splits, task, roots, building / LABELS)
-            facts = replace(facts, classes=classes)
-            opening = _opening(data, folder, options, facts, recognised)
-            copy_fragments(building, facts)
-            write_config(building, facts, tree.root, opening)
+            profile = replace(profile, classes=classes)
+            opening = _opening(data, folder, options, profile, recognised)
+            copy_fragments(building, profile)
+            write_config(building, profile, tree.root, opening)
             # The batch size depends on the memory of a step, which is measured with this config.
             with waiting('Measuring the memory of a training step'):
-                facts = replace(facts, memory=_memory(building), free=free_memory())
-            write_config(building, facts, tree.root, opening)
-            for line in (*_findings(facts, labels), *_choices(choose_recipe(facts), facts, cut)):
+                profile = replace(profile, memory=_memory(building), free=free_memory())
+            write_config(building, profile, tree.root, opening)
+            for line in (
+                *_findings(profile, labels),
+                *_choices(choose_recipe(profile), profile, cut),
+            ):
                 on_line(printable(line, _LONGEST))  # names of classes may have any characters
             if labels.problems:
                 write_atomically(building / PROBLEMS, _problems(tree, labels))
@@ -182,20 +185,20 @@ def create_project(
     return folder / PROJECT_CONFIG
 
 
-def copy_fragments(folder: Path, facts: Facts) -> None:
+def copy_fragments(folder: Path, profile: Profile) -> None:
     """Copy the fragments that a config inherits, with the width of its neck and head."""
-    width = choose_recipe(facts)['width'].value
-    for file in copy_bases(bases(facts), folder):
+    width = choose_recipe(profile)['width'].value
+    for file in copy_bases(bases(profile), folder):
         text = file.read_text(encoding='utf-8')
         write_atomically(file, re.sub(r'^width = \d+$', f'width = {width}', text, flags=re.M))
 
 
-def write_config(folder: Path, facts: Facts, data: Path, opening: list[str]) -> None:
+def write_config(folder: Path, profile: Profile, data: Path, opening: list[str]) -> None:
     """Choose a recipe, and write the config."""
-    recipe = choose_recipe(facts)
-    if has_long_classes(facts):
-        write_atomically(folder / CLASSES, classes_text(facts))
-    write_atomically(folder / PROJECT_CONFIG, config_text(facts, recipe, data, opening))
+    recipe = choose_recipe(profile)
+    if has_long_classes(profile):
+        write_atomically(folder / CLASSES, classes_text(profile))
+    write_atomically(folder / PROJECT_CONFIG, config_text(profile, recipe, data, opening))
 
 
 def _check_place(data: Path, folder: Path) -> None:
@@ -261,7 +264,7 @@ def _memory(folder: Path) -> StepMemory | None:
 
 
 def _opening(
-    data: Path, folder: Path, options: dict[str, Any], facts: Facts, recognised: Recognised
+    data: Path, folder: Path, options: dict[str, Any], profile: Profile, recognised: Recognised
 ) -> list[str]:
     words = ['ptnt', 'new', str(data), str(folder)]
     for name, value in options.items():
@@ -269,74 +272,74 @@ def _opening(
             words += [f'--{name.replace("_", "-")}', str(value)]
     return [
         f'Written by `{shlex.join(words)}`; docs/data.md lists the rules.',
-        f'{recognised.format.title}: {", ".join(_counted(facts))}.',
+        f'{recognised.format.title}: {", ".join(_counted(profile))}.',
     ]
 
 
-def _counted(facts: Facts) -> tuple[str, str]:
+def _counted(profile: Profile) -> tuple[str, str]:
     """Descriptions of the images and their objects."""
     uses = dict(train='to train on', val='to validate', test='to test')
-    facts = facts.whole or facts
-    images = ', '.join(f'{count:,} {uses[split]}' for split, count in facts.counts.items())
-    objects = f'{counted(facts.objects, "training object")} of ' if facts.objects else ''
-    return f'images: {images}', f'{objects}{counted(len(facts.classes), "class")}'
+    profile = profile.whole or profile
+    images = ', '.join(f'{count:,} {uses[split]}' for split, count in profile.counts.items())
+    objects = f'{counted(profile.objects, "training object")} of ' if profile.objects else ''
+    return f'images: {images}', f'{objects}{counted(len(profile.classes), "class")}'
 
 
-def _findings(facts: Facts, labels: Labels) -> list[str]:
-    lines = [f'  {"; ".join(_counted(facts))}']
-    lines += [f'  task: {facts.task}, from {TASKS[facts.task]}']
-    lines += [f'  {_start(facts)}']
+def _findings(profile: Profile, labels: Labels) -> list[str]:
+    lines = [f'  {"; ".join(_counted(profile))}']
+    lines += [f'  task: {profile.task}, from {TASKS[profile.task]}']
+    lines += [f'  {_start(profile)}']
     if regions := ignored_regions(labels):
         lines += [f'  regions that count neither for nor against a detection: {regions}']
     lines += [f'  {note}' for note in labels.notes]
     return lines + [f'  {line}' for line in summary(labels)]
 
 
-def _choices(recipe: Recipe, facts: Facts, cut: Cut | None) -> Iterator[str]:
+def _choices(recipe: Recipe, profile: Profile, cut: Cut | None) -> Iterator[str]:
     """The main settings of the config, with the numbers that decided them."""
     model, tile, size, crop = (recipe[name] for name in ('model', 'tile', 'size', 'crop'))
     pixels = ' x '.join(map(str, size.value)) if isinstance(size.value, tuple) else size.value
     crops = f', crops of {crop.value[0]} x {crop.value[1]}' if crop.value else ''
     epochs, batch, lr = (recipe[name] for name in ('epochs', 'batch_size', 'lr'))
-    yield f'  model: {model.value} with {facts.backbone.name}'
+    yield f'  model: {model.value} with {profile.backbone.name}'
     if cut is not None:
         yield f'  tiles: {tile.value} x {tile.value} pixels ({tile.because})'
         yield f'    {cut}'
     yield f'  size: {pixels} pixels{crops} ({size.because})'
-    yield from _too_small(recipe, facts)
+    yield from _too_small(recipe, profile)
     balance = recipe['balance']
     repeated = f'; images of rare classes are repeated ({balance.because})' if balance.value else ''
     yield (
         f'  training: {counted(epochs.value, "epoch")} ({epochs.because}), '
-        f'{counted(batch.value, facts.trained_on)} per step, learning rate {lr.value}{repeated}'
+        f'{counted(batch.value, profile.trained_on)} per step, learning rate {lr.value}{repeated}'
     )
 
 
-def _too_small(recipe: Recipe, facts: Facts) -> Iterator[str]:
+def _too_small(recipe: Recipe, profile: Profile) -> Iterator[str]:
     """A line about objects that the detector will hardly find."""
-    if facts.small is None or facts.task not in TILED:
+    if profile.small is None or profile.task not in TILED:
         return
-    pixels, needed = facts.small * max(recipe['size'].value), facts.detector.smallest
+    pixels, needed = profile.small * max(recipe['size'].value), profile.detector.smallest
     if pixels < _NEARLY * needed:
-        chosen = choose_recipe(replace(facts.whole or facts, asked_tile=None))['tile'].value
+        chosen = choose_recipe(replace(profile.whole or profile, asked_tile=None))['tile'].value
         if chosen is not None and recipe['tile'].value != chosen:
             remedy = f'tiles of {chosen} pixels'
-        elif facts.asked_size and chosen is None:
-            remedy = 'a larger size or smaller tiles' if facts.asked_tile else 'a larger size'
+        elif profile.asked_size and chosen is None:
+            remedy = 'a larger size or smaller tiles' if profile.asked_tile else 'a larger size'
         else:
             remedy = 'images of a higher resolution'
         yield (
-            f'  warning: {facts.smaller} below {pixels:.0f} pixels in training, and '
-            f'{facts.detector.name} needs about {needed}: {remedy} would help'
+            f'  warning: {profile.smaller} below {pixels:.0f} pixels in training, and '
+            f'{profile.detector.name} needs about {needed}: {remedy} would help'
         )
 
 
-def _start(facts: Facts) -> str:
+def _start(profile: Profile) -> str:
     """A line about the initialisation of the backbone."""
-    if facts.backbone.weights:
-        return f'starts from pretrained weights: {facts.backbone.name}'
-    random = f'starts from random initialisation: {facts.backbone.name}'
-    if reason := facts.backbone.unavailable:
+    if profile.backbone.weights:
+        return f'starts from pretrained weights: {profile.backbone.name}'
+    random = f'starts from random initialisation: {profile.backbone.name}'
+    if reason := profile.backbone.unavailable:
         random = f'warning: {random}, because {reason}'
     return (
         f'{random}. With the same head, ImageNet weights gained 31 and 33 AP on two sets of '

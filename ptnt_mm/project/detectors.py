@@ -17,7 +17,7 @@ Place = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class Detector:
-    """A detector, segmenter or classifier, with the facts that a recipe needs.
+    """A detector, segmenter or classifier, with what a recipe needs to know about it.
 
     Attributes:
         name: Its name, and that of its fragment.

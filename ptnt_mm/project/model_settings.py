@@ -6,7 +6,7 @@ from typing import Any
 from ptnt_mm.project.backbones import FRAGMENT_BACKBONE
 from ptnt_mm.project.code import Code, keyword, literal
 from ptnt_mm.project.detectors import Place
-from ptnt_mm.project.facts import Facts
+from ptnt_mm.project.profile import Profile
 from ptnt_mm.project.recipe import Recipe
 
 _LEVELS = 5  # of a pyramid
@@ -17,60 +17,60 @@ _SCALED = [127.5, 127.5, 127.5]
 _COUNT = Code('len(classes)')
 
 
-def model_lines(facts: Facts, recipe: Recipe) -> Iterator[str]:
+def model_lines(profile: Profile, recipe: Recipe) -> Iterator[str]:
     """The lines of a config's model."""
     yield 'model = dict('
-    if preprocessor := _preprocessor(facts):
+    if preprocessor := _preprocessor(profile):
         yield f'    data_preprocessor={literal(preprocessor)},'
-    settings = dict(_delete_=True, **facts.backbone.settings)
-    if facts.task == 'classification' and len(facts.backbone.channels) > 1:
-        indices = settings.get('out_indices', range(len(facts.backbone.channels)))
+    settings = dict(_delete_=True, **profile.backbone.settings)
+    if profile.task == 'classification' and len(profile.backbone.channels) > 1:
+        indices = settings.get('out_indices', range(len(profile.backbone.channels)))
         settings['out_indices'] = (indices[-1],)
     if recipe['norm'].value is not None:
         settings['norm_cfg'] = Code('norm')
     for line in keyword('backbone', settings):
         yield f'    {line}'
-    for line in _neck(facts, recipe):
+    for line in _neck(profile, recipe):
         yield f'    {line}'
-    with_anchors = facts.detector.anchors.get(recipe['anchors'].value, {})
+    with_anchors = profile.detector.anchors.get(recipe['anchors'].value, {})
     reasons = dict.fromkeys(with_anchors, recipe['anchors'].because)
     reasons['test_cfg'] = recipe['max_per_img'].because
-    for part, settings in _heads(facts, recipe).items():
+    for part, settings in _heads(profile, recipe).items():
         for line in keyword(part, settings, reasons.get(part, '')):
             yield f'    {line}'
-    if facts.task == 'classification' and recipe['augmentation'].value != 'mixed':
+    if profile.task == 'classification' and recipe['augmentation'].value != 'mixed':
         yield f'    train_cfg=None,  # images are not mixed: {recipe["augmentation"].because}'
     yield ')'
 
 
-def _preprocessor(facts: Facts) -> dict[str, Any]:
+def _preprocessor(profile: Profile) -> dict[str, Any]:
     settings: dict[str, Any] = {}
-    if facts.backbone.mean != _SCALED:
-        settings |= dict(mean=facts.backbone.mean, std=facts.backbone.std)
-    is_other = facts.divisor != facts.detector.divisor
-    if facts.task == 'classification':
+    if profile.backbone.mean != _SCALED:
+        settings |= dict(mean=profile.backbone.mean, std=profile.backbone.std)
+    is_other = profile.divisor != profile.detector.divisor
+    if profile.task == 'classification':
         settings |= dict(num_classes=_COUNT)
-    elif facts.task == 'semantic':
+    elif profile.task == 'semantic':
         settings |= dict(size=Code('crop'))
-        settings |= dict(test_cfg=dict(size_divisor=facts.divisor)) if is_other else {}
+        settings |= dict(test_cfg=dict(size_divisor=profile.divisor)) if is_other else {}
     elif is_other:
-        settings |= dict(pad_size_divisor=facts.divisor)
+        settings |= dict(pad_size_divisor=profile.divisor)
     return settings
 
 
-def _heads(facts: Facts, recipe: Recipe) -> dict[str, Any]:
+def _heads(profile: Profile, recipe: Recipe) -> dict[str, Any]:
     """Settings of the heads and of the test, by the names of the model's parts."""
-    detector = facts.detector
+    detector = profile.detector
     found: dict[str, Any] = {}
     for path in detector.places_of('num_classes'):
         if path[0] != 'data_preprocessor':
             _set(found, path, _COUNT)
     for path in detector.places_of('scale_ranges'):
         _set(found, path, _scale_ranges(recipe['size'].value))
-    if facts.task == 'classification':
-        found['head']['in_channels'] = facts.backbone.channels[-1]
-    elif facts.task == 'semantic':
-        found['decode_head'] |= _inputs(facts, recipe)
+    if profile.task == 'classification':
+        found['head']['in_channels'] = profile.backbone.channels[-1]
+    elif profile.task == 'semantic':
+        found['decode_head'] |= _inputs(profile, recipe)
     for part, settings in detector.anchors.get(recipe['anchors'].value, {}).items():
         found.setdefault(part, {}).update(settings)
     if limit := recipe['max_per_img'].value:
@@ -103,44 +103,44 @@ def _scale_ranges(size: tuple[int, int]) -> list[tuple[int, int]]:
     return [(1, sides[1]), *zip(sides[:-2], sides[2:], strict=True), (sides[3], 2048)]
 
 
-def _inputs(facts: Facts, recipe: Recipe) -> dict[str, Any]:
+def _inputs(profile: Profile, recipe: Recipe) -> dict[str, Any]:
     """The maps that a segmenter's head gets, where they are not those of its fragment."""
-    if facts.detector.has_neck or len(facts.backbone.channels) == 1:
+    if profile.detector.has_neck or len(profile.backbone.channels) == 1:
         # All strides from 4 to the backbone's last.
-        levels = _strides(facts)
+        levels = _strides(profile)
         channels = Code(f'[{recipe["width"].value}] * {len(levels)}')
         if len(levels) == _LEVELS:
             return {}
     else:
-        levels, channels = facts.backbone.strides, list(facts.backbone.channels)
-    head = facts.detector.model.decode_head
+        levels, channels = profile.backbone.strides, list(profile.backbone.channels)
+    head = profile.detector.model.decode_head
     inputs = dict(in_channels=channels, in_index=list(range(len(levels))))
     if 'feature_strides' in head:
         inputs['feature_strides'] = list(levels)
     return inputs
 
 
-def _strides(facts: Facts) -> tuple[int, ...]:
+def _strides(profile: Profile) -> tuple[int, ...]:
     """Strides of the levels that a neck computes, in pixels."""
-    levels = tuple(facts.detector.finest * 2**i for i in range(_LEVELS))
-    if facts.task != 'semantic':
+    levels = tuple(profile.detector.finest * 2**i for i in range(_LEVELS))
+    if profile.task != 'semantic':
         return levels
-    return tuple(stride for stride in levels if stride <= max(facts.backbone.strides[-1], 32))
+    return tuple(stride for stride in levels if stride <= max(profile.backbone.strides[-1], 32))
 
 
-def _neck(facts: Facts, recipe: Recipe) -> Iterator[str]:
+def _neck(profile: Profile, recipe: Recipe) -> Iterator[str]:
     """The neck that computes the levels from the backbone's maps."""
-    backbone, strides = facts.backbone, _strides(facts)
-    if backbone.name == FRAGMENT_BACKBONE or facts.task == 'classification':
+    backbone, strides = profile.backbone, _strides(profile)
+    if backbone.name == FRAGMENT_BACKBONE or profile.task == 'classification':
         return
     channels, width = list(backbone.channels), recipe['width'].value
-    norm = facts.detector.norm_of_neck
+    norm = profile.detector.norm_of_neck
     if len(channels) == 1:
         settings = dict(type='SimpleFeaturePyramid', in_channels=channels[0], out_channels=width)
         settings |= dict(in_stride=backbone.strides[0], out_strides=strides)
-        delete = dict(_delete_=True) if facts.detector.has_neck else {}
+        delete = dict(_delete_=True) if profile.detector.has_neck else {}
         yield f'neck={literal(dict(**delete, **settings))},'
-    elif not facts.detector.has_neck:
+    elif not profile.detector.has_neck:
         return
     elif strides[0] == 8:
         # The fragment contains everything else.

@@ -11,7 +11,7 @@ from math import ceil, sqrt
 from operator import itemgetter
 from typing import Any
 
-from ptnt_mm.project.facts import Facts
+from ptnt_mm.project.profile import Profile
 from ptnt_mm.utils.text import counted, format_bytes
 
 
@@ -42,28 +42,28 @@ _RARE, _REPEATED, _LONGER = 0.05, 0.25, 1.25  # see balance
 _USUAL_LIMIT = 100  # default limit of detections in an image
 
 
-def choose_recipe(facts: Facts) -> dict[str, Choice]:
+def choose_recipe(profile: Profile) -> dict[str, Choice]:
     """Apply all rules to the statistics of a data set."""
     recipe: dict[str, Choice] = {}
     for setting, choose in RECIPE_RULES.items():
-        recipe[setting] = choose(facts, recipe)
+        recipe[setting] = choose(profile, recipe)
     return recipe
 
 
-def model(facts: Facts, _: Recipe) -> Choice:
+def model(profile: Profile, _: Recipe) -> Choice:
     """The detector, segmenter or classifier."""
-    return Choice(facts.detector.name, 'as asked' if facts.asked_detector else '')
+    return Choice(profile.detector.name, 'as asked' if profile.asked_detector else '')
 
 
-def width(facts: Facts, _: Recipe) -> Choice:
+def width(profile: Profile, _: Recipe) -> Choice:
     """Channels of neck and head."""
-    count = facts.counts['train']
-    return Choice(64 if count < 5_000 else 256, counted(count, facts.trained_on))
+    count = profile.counts['train']
+    return Choice(64 if count < 5_000 else 256, counted(count, profile.trained_on))
 
 
-def tile(facts: Facts, _: Recipe) -> Choice:
+def tile(profile: Profile, _: Recipe) -> Choice:
     """The side of the tiles that training images are cut into, in pixels; None for whole images."""
-    whole = facts.whole or facts
+    whole = profile.whole or profile
     if whole.asked_tile is not None:
         return Choice(whole.asked_tile or None, 'as asked')
     long, most = max(whole.size), _SIDES[1]
@@ -81,133 +81,134 @@ def tile(facts: Facts, _: Recipe) -> Choice:
     )
 
 
-def size(facts: Facts, _: Recipe) -> Choice:
+def size(profile: Profile, _: Recipe) -> Choice:
     """Width and height of the images, or the side of those that are classified, in pixels."""
-    long, short = max(facts.size), min(facts.size)
-    because = f'{facts.trained_on}s are {facts.size[0]} x {facts.size[1]}'
-    because = 'as asked' if facts.asked_size else because
-    if facts.task == 'classification':
-        side = facts.asked_size or min(max(_near_32(short), _CLASSIFIED[0]), _CLASSIFIED[1])
+    long, short = max(profile.size), min(profile.size)
+    because = f'{profile.trained_on}s are {profile.size[0]} x {profile.size[1]}'
+    because = 'as asked' if profile.asked_size else because
+    if profile.task == 'classification':
+        side = profile.asked_size or min(max(_near_32(short), _CLASSIFIED[0]), _CLASSIFIED[1])
         return Choice(side, because)
-    if facts.asked_size:
-        side = facts.asked_size
-    elif facts.small is None:
+    if profile.asked_size:
+        side = profile.asked_size
+    elif profile.small is None:
         side = min(max(_near_32(long), _SIDES[0]), 2 * _CROPPED)
     else:
         # Enlarging more than twice adds no information.
         side = min(
-            max(_near_32(facts.detector.smallest / facts.small), _SIDES[0]),
+            max(_near_32(profile.detector.smallest / profile.small), _SIDES[0]),
             _SIDES[1],
             2 * _near_32(long),
         )
-        below = f'{facts.small * long:.0f} pixels, here {facts.small * side:.0f}'
-        because += f'; {facts.smaller} below {below}'
+        below = f'{profile.small * long:.0f} pixels, here {profile.small * side:.0f}'
+        because += f'; {profile.smaller} below {below}'
     other = side * short / long
     # Rounded up, the other side does not limit what was asked for.
-    other = ceil(other / 32) * 32 if facts.asked_size else _near_32(other)
+    other = ceil(other / 32) * 32 if profile.asked_size else _near_32(other)
     return Choice((side, other), because)
 
 
-def crop(facts: Facts, recipe: Recipe) -> Choice:
+def crop(profile: Profile, recipe: Recipe) -> Choice:
     """Width and height of a segmenter's crop in pixels, or None."""
-    if facts.task != 'semantic':
+    if profile.task != 'semantic':
         return Choice(None)
-    side = ceil(min(_CROPPED, *recipe['size'].value) / facts.divisor) * facts.divisor
-    return Choice((side, side), f'the shorter side, or 512, up to a multiple of {facts.divisor}')
+    side = ceil(min(_CROPPED, *recipe['size'].value) / profile.divisor) * profile.divisor
+    return Choice((side, side), f'the shorter side, or 512, up to a multiple of {profile.divisor}')
 
 
-def anchors(facts: Facts, recipe: Recipe) -> Choice:
+def anchors(profile: Profile, recipe: Recipe) -> Choice:
     """The smallest anchor in pixels; None for the usual one."""
-    if facts.small is None or not facts.detector.anchors:
+    if profile.small is None or not profile.detector.anchors:
         return Choice(None)
-    pixels = facts.small * max(recipe['size'].value)
-    smaller = sorted(facts.detector.anchors, reverse=True)
+    pixels = profile.small * max(recipe['size'].value)
+    smaller = sorted(profile.detector.anchors, reverse=True)
     fitting = [anchor for anchor in (_ANCHOR, *smaller) if anchor <= 1.6 * pixels]
     anchor = fitting[0] if fitting else min((_ANCHOR, *smaller))
     if anchor == _ANCHOR:
         return Choice(None)
-    return Choice(anchor, f'{facts.smaller} below {counted(round(pixels), "pixel")}')
+    return Choice(anchor, f'{profile.smaller} below {counted(round(pixels), "pixel")}')
 
 
-def max_per_img(facts: Facts, _: Recipe) -> Choice:
+def max_per_img(profile: Profile, _: Recipe) -> Choice:
     """The limit of detections in an image; None for the usual one."""
-    if facts.most <= _USUAL_LIMIT * 0.8:
+    if profile.most <= _USUAL_LIMIT * 0.8:
         return Choice(None)
     return Choice(
-        ceil(facts.most * 1.5 / 100) * 100, f'there are up to {facts.most} per {facts.trained_on}'
+        ceil(profile.most * 1.5 / 100) * 100,
+        f'there are up to {profile.most} per {profile.trained_on}',
     )
 
 
-def augmentation(facts: Facts, recipe: Recipe) -> Choice:
+def augmentation(profile: Profile, recipe: Recipe) -> Choice:
     """'light', 'medium' or 'strong'; for classifiers 'strong', 'medium' or 'mixed'."""
-    if facts.task == 'classification':
-        count = facts.counts['train']
+    if profile.task == 'classification':
+        count = profile.counts['train']
         kind = 'strong' if count < 1_000 else 'medium' if count < 10_000 else 'mixed'
         return Choice(kind, counted(count, 'image'))
     times = recipe['epochs'].value
     kind = 'strong' if times >= 100 else 'medium' if times >= 30 else 'light'
-    return Choice(kind, f'each {facts.trained_on} is seen {counted(times, "time")}')
+    return Choice(kind, f'each {profile.trained_on} is seen {counted(times, "time")}')
 
 
-def effective_batch(facts: Facts, _: Recipe) -> Choice:
+def effective_batch(profile: Profile, _: Recipe) -> Choice:
     """Images for one step of the optimizer."""
-    count = facts.counts['train']
+    count = profile.counts['train']
     batch = next((batch for below, batch in _BATCHES if count < below), 16)
-    if facts.task == 'classification':
+    if profile.task == 'classification':
         batch *= 16
     # At least two steps per epoch.
     batch = min(batch, 2 ** max(count.bit_length() - 2, 1))
-    return Choice(batch, counted(count, facts.trained_on))
+    return Choice(batch, counted(count, profile.trained_on))
 
 
-def batch_size(facts: Facts, recipe: Recipe) -> Choice:
+def batch_size(profile: Profile, recipe: Recipe) -> Choice:
     """Images that are computed at a time."""
     batch = recipe['effective batch'].value
-    device, free = facts.free
-    if facts.memory is None or free is None:
+    device, free = profile.free
+    if profile.memory is None or free is None:
         return Choice(batch, recipe['effective batch'].because)
-    weights, image = facts.memory.weights, facts.memory.image
+    weights, image = profile.memory.weights, profile.memory.image
     # BatchNorm cannot train on one image.
-    least = 2 if facts.task == 'semantic' else 1
+    least = 2 if profile.task == 'semantic' else 1
     while batch > least and weights + batch * image > _SHARE * free:
         batch //= 2
     step = f'{format_bytes(weights + batch * image)} of {format_bytes(free)} that {device} has free'
     return Choice(batch, f'{recipe["effective batch"].because}; {step}')
 
 
-def norm(facts: Facts, recipe: Recipe) -> Choice:
+def norm(profile: Profile, recipe: Recipe) -> Choice:
     """The backbone's ``norm_cfg``; None for its own."""
     batch = recipe['batch_size'].value
-    if batch >= _ENOUGH_FOR_BATCHNORM or facts.backbone.norm is None:
+    if batch >= _ENOUGH_FOR_BATCHNORM or profile.backbone.norm is None:
         return Choice(None)
-    return Choice(facts.backbone.norm, f'{counted(batch, "image")} per step, too few for BatchNorm')
+    return Choice(
+        profile.backbone.norm, f'{counted(batch, "image")} per step, too few for BatchNorm'
+    )
 
 
-def accumulation(_: Facts, recipe: Recipe) -> Choice:
+def accumulation(_: Profile, recipe: Recipe) -> Choice:
     """Batches for one step of the optimizer."""
     effective, batch = recipe['effective batch'].value, recipe['batch_size'].value
     steps = effective // batch
     return Choice(steps, f'steps to make a batch of {effective}' if steps > 1 else '')
 
 
-def balance(facts: Facts, _: Recipe) -> Choice:
+def balance(profile: Profile, _: Recipe) -> Choice:
     """The threshold of ``ClassBalancedDataset``; None if no image is repeated.
 
     Classes in less than a twentieth of the images are repeated, unless that makes an epoch more
     than a quarter longer: with many rare classes, most images have one.
     """
-    if facts.task not in ('detection', 'instance'):
+    if profile.task not in ('detection', 'instance'):
         return Choice(None)
-    count = len(facts.labels)
-    images_of = Counter(label for labels in facts.labels for label in labels)
+    count = len(profile.labels)
+    images_of = Counter(label for labels in profile.labels for label in labels)
     label, images = min(images_of.items(), key=itemgetter(1), default=('', count))
-    if images >= _RARE * count or _images_of_epoch(facts, _REPEATED) > _LONGER * count:
+    if images >= _RARE * count or _images_of_epoch(profile, _REPEATED) > _LONGER * count:
         return Choice(None)
     times = ceil(_repeats(_REPEATED, images / count))
-    return Choice(
-        _REPEATED,
-        f'{label!r} is in {images} of {counted(count, facts.trained_on)}, seen {times} times each',
-    )
+    rare = f'{label!r} is in {images} of {counted(count, profile.trained_on)}'
+    return Choice(_REPEATED, f'{rare}, seen {times} times each')
 
 
 def _repeats(threshold: float, share: float) -> float:
@@ -215,31 +216,31 @@ def _repeats(threshold: float, share: float) -> float:
     return max(sqrt(threshold / share), 1)
 
 
-def _images_of_epoch(facts: Facts, threshold: float | None) -> int:
+def _images_of_epoch(profile: Profile, threshold: float | None) -> int:
     """Images in a pass through the training images, repeated as by ``ClassBalancedDataset``."""
-    count = facts.counts['train']
+    count = profile.counts['train']
     if threshold is None:
         return count
-    images_of = Counter(label for labels in facts.labels for label in labels)
+    images_of = Counter(label for labels in profile.labels for label in labels)
     times = {label: _repeats(threshold, n / count) for label, n in images_of.items()}
-    return sum(ceil(max(map(times.get, labels), default=1)) for labels in facts.labels)
+    return sum(ceil(max(map(times.get, labels), default=1)) for labels in profile.labels)
 
 
-def epochs(facts: Facts, recipe: Recipe) -> Choice:
+def epochs(profile: Profile, recipe: Recipe) -> Choice:
     """Passes through the training images."""
-    if facts.asked_epochs:
-        return Choice(facts.asked_epochs, 'as asked')
-    seen, passes = (30_000, 30) if facts.task == 'classification' else (12_000, 12)
-    if facts.backbone.weights:
+    if profile.asked_epochs:
+        return Choice(profile.asked_epochs, 'as asked')
+    seen, passes = (30_000, 30) if profile.task == 'classification' else (12_000, 12)
+    if profile.backbone.weights:
         seen //= 2
-    count = _images_of_epoch(facts, recipe['balance'].value)
+    count = _images_of_epoch(profile, recipe['balance'].value)
     epochs = min(max(round(seen / count), passes), 300)
-    return Choice(epochs, f'{epochs * count:,} {facts.trained_on}s seen')
+    return Choice(epochs, f'{epochs * count:,} {profile.trained_on}s seen')
 
 
-def warm_up(facts: Facts, recipe: Recipe) -> Choice:
+def warm_up(profile: Profile, recipe: Recipe) -> Choice:
     """Iterations; None for the usual number, 0 for no warm-up."""
-    count = _images_of_epoch(facts, recipe['balance'].value)
+    count = _images_of_epoch(profile, recipe['balance'].value)
     steps = recipe['epochs'].value * ceil(count / recipe['batch_size'].value)
     if steps >= 10 * _WARM_UP:
         return Choice(None)
@@ -249,12 +250,12 @@ def warm_up(facts: Facts, recipe: Recipe) -> Choice:
     return Choice(max(steps // 10, 2), f'a tenth of {counted(steps, "iteration")}')
 
 
-def lr(facts: Facts, recipe: Recipe) -> Choice:
+def lr(profile: Profile, recipe: Recipe) -> Choice:
     """The learning rate."""
     batch = recipe['effective batch'].value
-    start = 'pretrained weights' if facts.backbone.weights else 'random initialisation'
-    of = 32 if facts.task == 'classification' else 4
-    lr = scaled_lr(facts.backbone.lr, batch, of)
+    start = 'pretrained weights' if profile.backbone.weights else 'random initialisation'
+    of = 32 if profile.task == 'classification' else 4
+    lr = scaled_lr(profile.backbone.lr, batch, of)
     return Choice(lr, f'from {start}, batches of {batch}')
 
 
@@ -267,7 +268,7 @@ def _near_32(pixels: float) -> int:
     return max(round(pixels / 32), 1) * 32
 
 
-RECIPE_RULES: dict[str, Callable[[Facts, Recipe], Choice]] = {
+RECIPE_RULES: dict[str, Callable[[Profile, Recipe], Choice]] = {
     'model': model,
     'width': width,
     'tile': tile,

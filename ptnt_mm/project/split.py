@@ -19,7 +19,7 @@ from ptnt_mm.labels.copies import (
     stacked,
 )
 from ptnt_mm.labels.model import LabelledImage, Labels
-from ptnt_mm.project.earlier import EarlierProject
+from ptnt_mm.project.previous import PreviousProject
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted, first_few
 
@@ -29,7 +29,7 @@ _SHOWN = 6  # classes whose numbers are all listed
 
 
 def split_off(
-    labels: Labels, share: float | None = None, earlier: EarlierProject | None = None
+    labels: Labels, share: float | None = None, earlier: PreviousProject | None = None
 ) -> dict[str, list[LabelledImage]]:
     """The images of each split: those of the data set, or a share by their content.
 
@@ -98,7 +98,7 @@ def split_off(
     }
 
 
-def _of_earlier(earlier: EarlierProject, kept: Mapping[Path, str]) -> str:
+def _of_earlier(earlier: PreviousProject, kept: Mapping[Path, str]) -> str:
     """A note about the images of an earlier project."""
     if not kept:
         count = counted(len(earlier.splits), 'image')

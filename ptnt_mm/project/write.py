@@ -5,8 +5,8 @@ from pathlib import Path
 
 from ptnt_mm.engine.work_dir import PROJECT_WORK_DIR
 from ptnt_mm.project.code import comment, comment_line, literal
-from ptnt_mm.project.facts import Facts
 from ptnt_mm.project.model_settings import model_lines
+from ptnt_mm.project.profile import Profile
 from ptnt_mm.project.recipe import TILED, Recipe
 from ptnt_mm.utils.tiles import OVERLAP
 
@@ -28,51 +28,51 @@ _LOADED = dict(detection=2, instance=2, semantic=2, classification=1)
 """The loading steps of a training pipeline; augmentation follows."""
 
 
-def bases(facts: Facts) -> list[str]:
+def bases(profile: Profile) -> list[str]:
     """The fragments that a config inherits: model, data, schedule, the rest."""
     return [
-        facts.detector.fragment,
-        f'_base_/project/data_{facts.task}.py',
+        profile.detector.fragment,
+        f'_base_/project/data_{profile.task}.py',
         '_base_/project/schedule.py',
-        f'_base_/project/runtime_{HOST_OF[facts.task]}.py',
+        f'_base_/project/runtime_{HOST_OF[profile.task]}.py',
     ]
 
 
-def has_long_classes(facts: Facts) -> bool:
+def has_long_classes(profile: Profile) -> bool:
     """Whether the class names are too long for the config."""
-    return len(literal(facts.classes)) > _MOST_CHARACTERS
+    return len(literal(profile.classes)) > _MOST_CHARACTERS
 
 
-def classes_text(facts: Facts) -> str:
+def classes_text(profile: Profile) -> str:
     """The content of ``CLASSES``."""
-    names = ''.join(f'    {literal(name)},\n' for name in facts.classes)
+    names = ''.join(f'    {literal(name)},\n' for name in profile.classes)
     return f'classes = (\n{names})\n'
 
 
-def config_text(facts: Facts, recipe: Recipe, data: Path, opening: list[str]) -> str:
+def config_text(profile: Profile, recipe: Recipe, data: Path, opening: list[str]) -> str:
     """The config of a project, at most 40 lines.
 
     Args:
-        facts: The statistics of the data set.
+        profile: The statistics of the data set.
         recipe: The choices.
         data: The folder of the images, absolute.
         opening: The first lines, as comments.
     """
     lines = list(map(comment_line, opening))
     lines += ['_base_ = [']
-    is_long = has_long_classes(facts)
-    model, *others = map(repr, [*bases(facts), *([CLASSES] if is_long else [])])
+    is_long = has_long_classes(profile)
+    model, *others = map(repr, [*bases(profile), *([CLASSES] if is_long else [])])
     lines += [f'    {model},{comment(_of_model(recipe))}', f'    {", ".join(others)},']
     lines += [']']
     here = '{{ fileDirname }}'
     lines += [f'images = {literal(str(data))}']
     lines += [f"labels, work_dir = '{here}/{LABELS}', '{here}/{PROJECT_WORK_DIR}'"]
-    lines += [f'classes = {"_base_.classes" if is_long else literal(facts.classes)}']
+    lines += [f'classes = {"_base_.classes" if is_long else literal(profile.classes)}']
     lines += _figures(recipe)
-    lines += model_lines(facts, recipe)
-    lines += _pipelines(facts, recipe)
-    lines += _data(facts, recipe)
-    lines += _schedule(facts, recipe)
+    lines += model_lines(profile, recipe)
+    lines += _pipelines(profile, recipe)
+    lines += _data(profile, recipe)
+    lines += _schedule(profile, recipe)
     return '\n'.join(lines) + '\n'
 
 
@@ -90,20 +90,20 @@ def _figures(recipe: Recipe) -> Iterator[str]:
             yield f'{setting} = {literal(choice.value)}{comment(choice.because)}'
 
 
-def _pipelines(facts: Facts, recipe: Recipe) -> Iterator[str]:
-    loaded, choice = _LOADED[facts.task], recipe['augmentation']
-    if facts.value_range is not None:
-        text = literal(facts.value_range)
+def _pipelines(profile: Profile, recipe: Recipe) -> Iterator[str]:
+    loaded, choice = _LOADED[profile.task], recipe['augmentation']
+    if profile.value_range is not None:
+        text = literal(profile.value_range)
         yield f"load_image = dict(type='LoadImageInRange', value_range={text})  # become 0 to 255"
         steps = [f'_base_.{split}_dataloader.dataset.pipeline[0]' for split in ('train', 'val')]
         yield f'{" = ".join(steps)} = load_image'
     place = f'_base_.train_dataloader.dataset.pipeline[{loaded}:{loaded}]'
     yield f'{place} = [{comment(choice.because)}'
-    for step in _steps(facts, choice.value):
+    for step in _steps(profile, choice.value):
         yield f'    {step},'
     yield ']'
     steps = '_base_.val_dataloader.dataset.pipeline'
-    if facts.task == 'classification':
+    if profile.task == 'classification':
         yield f'{steps}[1].scale = round(size / 0.9)'
         yield f'{steps}[2].crop_size = size'
     else:
@@ -111,8 +111,8 @@ def _pipelines(facts: Facts, recipe: Recipe) -> Iterator[str]:
     yield '_base_.test_dataloader = _base_.val_dataloader'
 
 
-def _steps(facts: Facts, augmentation: str) -> Iterator[str]:
-    if facts.task == 'classification':
+def _steps(profile: Profile, augmentation: str) -> Iterator[str]:
+    if profile.task == 'classification':
         yield "dict(type='RandomResizedCrop', scale=size, crop_ratio_range=(0.35, 1.0))"
         yield "dict(type='RandomFlip', prob=0.5, direction='horizontal')"
         if augmentation == 'strong':
@@ -122,23 +122,23 @@ def _steps(facts: Facts, augmentation: str) -> Iterator[str]:
         yield "dict(type='Resize', scale=size, keep_ratio=True)"
     else:
         yield "dict(type='RandomResize', scale=size, ratio_range=(0.75, 1.33), keep_ratio=True)"
-    if facts.task == 'semantic':
+    if profile.task == 'semantic':
         yield "dict(type='RandomCrop', crop_size=crop, cat_max_ratio=0.75)"
     colours = ", dict(type='PhotoMetricDistortion')" if augmentation == 'strong' else ''
     yield f"dict(type='RandomFlip', prob=0.5){colours}"
 
 
-def _data(facts: Facts, recipe: Recipe) -> Iterator[str]:
+def _data(profile: Profile, recipe: Recipe) -> Iterator[str]:
     """The loaders and evaluators of the splits."""
-    is_coco = facts.task in TILED
+    is_coco = profile.task in TILED
     is_tiled = recipe['tile'].value is not None
     suffix = 'json' if is_coco else 'txt'
     prefixes = dict(semantic='dict(img_path=images)', classification='images')
-    prefix = prefixes.get(facts.task, 'dict(img=images)')
+    prefix = prefixes.get(profile.task, 'dict(img=images)')
     yield f'data = dict(data_root=labels, metainfo=dict(classes=classes), data_prefix={prefix})'
     batch = 'batch_size=batch_size, '
     for split in ('train', 'val', 'test'):
-        if split in facts.counts:
+        if split in profile.counts:
             also = ", data_prefix=dict(img='tiles')" if is_tiled and batch else ''
             data_set = f'dict(data, ann_file={f"{split}.{suffix}"!r}{also})'
             if split == 'train' and recipe['balance'].value is not None:
@@ -150,7 +150,7 @@ def _data(facts: Facts, recipe: Recipe) -> Iterator[str]:
             if is_coco and split != 'train':
                 yield f"{split}_evaluator = dict(ann_file=f'{{labels}}/{split}.{suffix}')"
         batch = ''
-    if 'test' not in facts.counts:
+    if 'test' not in profile.counts:
         # The fragment's evaluator of masks and classes is the same for both.
         also = (', test_evaluator', ', val_evaluator') if is_coco else ('', '')
         yield f'test_dataloader{also[0]} = val_dataloader{also[1]}  # there are no test images'
@@ -159,7 +159,7 @@ def _data(facts: Facts, recipe: Recipe) -> Iterator[str]:
             yield f'{split}_cfg = dict(type={loop!r}, tile=tile, overlap={OVERLAP})'
 
 
-def _schedule(facts: Facts, recipe: Recipe) -> Iterator[str]:
+def _schedule(profile: Profile, recipe: Recipe) -> Iterator[str]:
     evaluations = max(round(recipe['epochs'].value / 10), 1)
     yield f'train_cfg = dict(max_epochs=epochs, val_interval={evaluations})'
     warm_up = recipe['warm-up']
@@ -172,8 +172,8 @@ def _schedule(facts: Facts, recipe: Recipe) -> Iterator[str]:
     settings = ['optimizer=dict(lr=lr)']
     if steps.value > 1:
         settings.append(f'accumulative_counts={steps.value}')
-    if facts.backbone.no_decay:
-        decay = ', '.join(f'{name}=dict(decay_mult=0.0)' for name in facts.backbone.no_decay)
+    if profile.backbone.no_decay:
+        decay = ', '.join(f'{name}=dict(decay_mult=0.0)' for name in profile.backbone.no_decay)
         settings.append(f'paramwise_cfg=dict(custom_keys=dict({decay}))')
     yield f'optim_wrapper = dict({", ".join(settings)}){comment(steps.because)}'
     batch = recipe['effective batch'].value

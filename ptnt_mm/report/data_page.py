@@ -10,7 +10,7 @@ from ptnt_mm.engine.work_dir import PROJECT_WORK_DIR, find_work_dir
 from ptnt_mm.utils.atomic_files import check_new
 from ptnt_mm.utils.decoding import large_images_expected
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import near
+from ptnt_mm.utils.text import from_here
 
 DATA_PAGE = 'data.html'
 
@@ -66,5 +66,5 @@ def _place(config: Config) -> tuple[Path, str]:
     """The folder of the page, and what the user calls the config: a project or a file."""
     work_dir = find_work_dir(config)
     if work_dir.name == PROJECT_WORK_DIR:
-        return work_dir.parent, near(work_dir.parent)
-    return work_dir, near(config.filename or work_dir)
+        return work_dir.parent, from_here(work_dir.parent)
+    return work_dir, from_here(config.filename or work_dir)

@@ -13,7 +13,7 @@ from ptnt_mm.engine.work_dir import work_dir_of
 from ptnt_mm.explain.causes import one_line
 from ptnt_mm.report.training_run import TrainingRun, read_run
 from ptnt_mm.utils.atomic_files import check_new
-from ptnt_mm.utils.console import spelled
+from ptnt_mm.utils.console import for_user
 from ptnt_mm.utils.errors import UserError
 
 _PACKAGES = 'altair jinja2 pycocotools scikit-learn vl-convert-python'  # the extra `vis`
@@ -92,7 +92,7 @@ def _reports(runs: Sequence[TrainingRun], scratch: Path) -> tuple[dict[str, Any]
             print(f'{run.work_dir}: evaluated on the {split}')
         except UserError as error:
             # Curves and config are worth a page too.
-            notes[run.name] = f'No scores and no images: {spelled(str(error))}'
+            notes[run.name] = f'No scores and no images: {for_user(str(error))}'
             print(f'{run.work_dir}: {notes[run.name]}')
     return reports, notes
 

@@ -63,7 +63,7 @@ class Option(Argument):
         alone = {} if self.alone is None else dict(nargs='?', const=self.alone)
         return super().settings | dict(dest=self.name, required=self.required) | alone
 
-    def spelled(self, value: str | None) -> str:
+    def as_typed(self, value: str | None) -> str:
         """How to type it, with a value if a message names one."""
         if value and self.nargs == 2:  # a tuple
             value = value.strip('()').replace(',', '')
@@ -91,7 +91,7 @@ class Switch(Option):
         """The keyword arguments of argparse's ``add_argument``, except for the help."""
         return dict(dest=self.name, action=f'store_{str(not self.default).lower()}')
 
-    def spelled(self, value: str | None) -> str:
+    def as_typed(self, value: str | None) -> str:
         """How to type it."""
         return self.words[-1]
 

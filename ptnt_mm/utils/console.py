@@ -63,20 +63,20 @@ def wrapped(text: str, width: int, column: int = 4) -> str:
     return '\n'.join(lines)
 
 
-def spell_arguments(spelling: Callable[[str], str]) -> None:
+def show_arguments_as(spelling: Callable[[str], str]) -> None:
     """Choose how arguments that text names between backquotes are shown, see `UserError`."""
     global _spelling
     _spelling = spelling
 
 
-def spelled(text: str) -> str:
+def for_user(text: str) -> str:
     """Text with its arguments as they are shown: commands show flags."""
     return _spelling(text)
 
 
 def fitted(text: str, stream: TextIO | None) -> str:
     """Text for the user, wrapped if the stream is a terminal: in a file, a line stays a line."""
-    text = spelled(text)
+    text = for_user(text)
     return wrapped(text, shutil.get_terminal_size().columns) if is_terminal(stream) else text
 
 

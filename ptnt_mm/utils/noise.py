@@ -11,8 +11,8 @@ import re
 import sys
 import sysconfig
 import warnings
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache, wraps
 from pathlib import Path
 from typing import Any
@@ -131,3 +131,14 @@ def library_of(file: str) -> str:
             return name
     stdlib = Path(sysconfig.get_path('stdlib'))
     return path.relative_to(stdlib).parts[0] if path.is_relative_to(stdlib) else ''
+
+
+@contextmanager
+def logging_disabled(level: int = logging.CRITICAL) -> Iterator[None]:
+    """Drop the messages of all loggers up to a level; then restore what was dropped before."""
+    before = logging.root.manager.disable
+    logging.disable(max(level, before))
+    try:
+        yield
+    finally:
+        logging.disable(before)

@@ -10,7 +10,7 @@ import sys
 from contextlib import suppress
 from types import FrameType
 
-from ptnt_mm.utils.console import is_terminal, show, spelled, wrapped
+from ptnt_mm.utils.console import for_user, is_terminal, show, wrapped
 from ptnt_mm.utils.noise import is_noise, is_ours, library_of
 
 FOR_THE_FILE = {'for_the_file': True}
@@ -34,15 +34,15 @@ class TerminalHandler(logging.Handler):
             is_shown, is_of_user = _judge(record)
             if is_shown:
                 level = f'{record.levelname.lower()}: ' if record.levelno > logging.INFO else ''
-                (show if is_of_user else say)(f'{level}{self.format(record)}')
+                (show if is_of_user else show_wrapped)(f'{level}{self.format(record)}')
         except Exception:  # as logging's own handlers do: a message never stops a run
             self.handleError(record)
 
 
-def say(text: str, column: int = 4) -> None:
+def show_wrapped(text: str, column: int = 4) -> None:
     """Print text on standard output, long lines as :func:`wrapped` returns them."""
     with suppress(BrokenPipeError):  # nobody reads any more: no reason to stop a run
-        show(wrapped(spelled(text), line_width(), column))
+        show(wrapped(for_user(text), line_width(), column))
 
 
 def line_width() -> int:

@@ -31,19 +31,19 @@ def suggest(name: object, known: Iterable[str], wording: str = 'did you mean {!r
     """
     by_fold = {other.casefold().strip(): other for other in known}
     folded = str(name).casefold().strip()
-    near = get_close_matches(folded, list(by_fold))
+    matches = get_close_matches(folded, list(by_fold))
     # The same letters in a different order, before what is as near by other letters.
-    near.sort(key=lambda other: sorted(other) != sorted(folded))
-    return wording.format(by_fold[near[0]]) if near else ''
+    matches.sort(key=lambda other: sorted(other) != sorted(folded))
+    return wording.format(by_fold[matches[0]]) if matches else ''
 
 
 def unknown_name(what: str, name: object, known: Iterable[str]) -> str:
     """Message about an unknown name, with the nearest one, or with the first known ones."""
     known = list(known)
-    near = suggest(name, known)
-    few = len(known) <= _LISTED or not near
+    suggestion = suggest(name, known)
+    few = len(known) <= _LISTED or not suggestion
     listed = f'expected one of {first_few(known, _LISTED)}' if few else ''
-    return f'unknown {what} {name!r}: {" ".join(filter(None, (near, listed)))}'
+    return f'unknown {what} {name!r}: {" ".join(filter(None, (suggestion, listed)))}'
 
 
 def misspellings(name: str) -> set[str]:
@@ -84,7 +84,7 @@ def counted(number: int, noun: str) -> str:
     return f'{number:,} {noun}{"" if number == 1 else ending}'
 
 
-def near(path: Path | str) -> str:
+def from_here(path: Path | str) -> str:
     """A path as seen from the current folder, if it is in it."""
     path = Path(path)
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)

@@ -12,16 +12,16 @@ from torch import Tensor, nn
 from ptnt_mm.config.build import build_model
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.explain.building import explained_building
+from ptnt_mm.inference.image_loaders import PixelLoader
 from ptnt_mm.inference.load import load_predictor, move
-from ptnt_mm.inference.loading import PixelLoader
 from ptnt_mm.inference.predictor import Image, Predictor
 from ptnt_mm.models.backbone import find_trunk
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.quiet_logs import logging_disabled
+from ptnt_mm.utils.noise import logging_disabled
 from ptnt_mm.visualize.recording import Recording, record
 from ptnt_mm.visualize.scene import Prediction, predict
 from ptnt_mm.weights.pretrained import load_pretrained, pretrained_init
-from ptnt_mm.weights.reader.refusal import CheckpointError
+from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 
 
 class Network(NamedTuple):

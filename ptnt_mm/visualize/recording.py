@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ptnt_mm.models.attention import Attention, Bias, Folded, attention_weights
+from ptnt_mm.models.attention import Attention
 from ptnt_mm.models.backbone import Backbone, find_trunk
 from ptnt_mm.models.blocks import NestedBlock, OuterBlock
-from ptnt_mm.models.positions import Factors, OffsetKeys
+from ptnt_mm.models.kernels.forms import Form, attention_weights
 from ptnt_mm.models.pyramid_tnt import Stage
 from ptnt_mm.models.tokens import Grid, area, reduced, tokens_to_map, words_to_map
 
@@ -47,7 +47,7 @@ class BlockRecord(NamedTuple):
     outer: Tensor  # after the block, (1, n + N, C) with n class tokens
     words: Tensor | None  # after the block, (N, m, c)
     queries: Tensor  # input of the outer attention, (1, n + N, C)
-    bias: Bias  # likewise
+    form: Form  # of the outer attention
     inner_queries: Tensor | None  # input of the inner attention, (N, m, c)
 
     @property
@@ -94,14 +94,11 @@ class BlockRecord(NamedTuple):
 
     def bias_of(self, tokens: Sequence[int]) -> Tensor | None:
         """The bias of the table on the logits of tokens, (1, heads, k, M), if there is one."""
-        rows = torch.as_tensor(tokens)
-        if isinstance(self.bias, OffsetKeys):
-            q, _, _ = self.module.outer_attn.project(self.queries, self.queries)
-            return self.bias.bias(q)[:, :, rows]
-        bias = self.bias.factors if isinstance(self.bias, Folded) else self.bias
-        if isinstance(bias, Factors):
-            return bias._replace(queries=bias.queries[:, :, rows]).bias()
-        return None if bias is None else bias[:, :, rows]
+
+        def queries() -> Tensor:
+            return self.module.outer_attn.project(self.queries, self.queries)[0]
+
+        return self.form.bias_at(torch.as_tensor(tokens), queries)
 
     def inner_attention(self, sentence: int) -> Tensor:
         """The attention of each word of a sentence to each of its words, (heads, m, m)."""
@@ -211,7 +208,7 @@ def _blocks(trunk: Backbone, calls: Calls, ratio: Size) -> Iterator[BlockRecord]
         for module in stage.blocks:
             number += 1
             [((*_, hw, _), outer)] = calls[module]
-            [((queries, _, bias), _)] = calls[module.outer_attn]
+            [((queries, _, form), _)] = calls[module.outer_attn]
             words = inner_queries = None
             if isinstance(module, NestedBlock):
                 words, outer = outer
@@ -227,6 +224,6 @@ def _blocks(trunk: Backbone, calls: Calls, ratio: Size) -> Iterator[BlockRecord]
                 outer=outer,
                 words=words,
                 queries=queries,
-                bias=bias,
+                form=form,
                 inner_queries=inner_queries,
             )

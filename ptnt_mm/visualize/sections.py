@@ -143,7 +143,7 @@ def _inner_attention(scene: RecordedScene, recording: Recording) -> Iterator[Pan
 
 def _tables(scene: RecordedScene, recording: Recording) -> Iterator[PanelRow]:
     for block in recording.shown():
-        if block.stage is not None and block.bias is not None:
+        if block.stage is not None and block.stage.relative_pos is not None:
             learned, resized = map(as_numpy, block.tables())
             # Pretraining images are square.
             hw, key_hw = ((math.isqrt(tokens),) * 2 for tokens in learned.shape)

@@ -21,7 +21,7 @@ from ptnt_mm.utils.text import first_few
 from ptnt_mm.weights.identity import identify, looks_like, side_of_square
 from ptnt_mm.weights.names import Weights, as_classifier, by_our_names
 from ptnt_mm.weights.networks import Table, trunk_roots
-from ptnt_mm.weights.reader.refusal import CheckpointError
+from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 
 # Where training code stores weights, averaged ones first.
 _ENTRIES = ('state_dict_ema', 'state_dict', 'model_ema', 'model')
@@ -139,12 +139,12 @@ def fit(content: Mapping, model: nn.Module, scope: 'Scope', source: str = 'the c
         found, wanted = (
             looks_like(split_prefix(weights)[0]) for weights in (fitted.stored.weights, own)
         )
-        looks = f'The file looks like {found}; the model is {wanted}'
+        hint = f'The file looks like {found}; the model is {wanted}'
         if found == wanted:
-            looks = f'Both look like {found}'
+            hint = f'Both look like {found}'
         raise CheckpointError(
             f'{source} does not fit the model {type(model).__name__}: it {" and ".join(problems)}. '
-            f'{looks}. {scope.advice(fitted, own)}'
+            f'{hint}. {scope.advice(fitted, own)}'
         )
     check_finite(fitted.ready, source)
     return fitted

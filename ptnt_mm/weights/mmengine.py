@@ -17,13 +17,13 @@ from mmengine.runner.checkpoint import CheckpointLoader
 from torch import nn
 
 from ptnt_mm.weights.fit import BackboneOfWhole, Scope, Whole, fit, only_tensors
+from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 from ptnt_mm.weights.reader.read import (
     check_described,
     read_checkpoint,
     reading_safely,
     refuse_forced_unsafe_loading,
 )
-from ptnt_mm.weights.reader.refusal import CheckpointError
 
 _load_checkpoint = CheckpointLoader.load_checkpoint
 

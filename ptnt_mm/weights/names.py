@@ -156,20 +156,20 @@ _ADAPTERS: dict[str, tuple[str, Callable[[Weights], Weights]]] = {
 
 def by_our_names(weights: Weights) -> Weights:
     """The weights of a backbone or a classifier by our names, from any source."""
-    for looks, rename in _ADAPTERS.values():
-        if _has(weights, looks):
+    for pattern, rename in _ADAPTERS.values():
+        if _has(weights, pattern):
             weights = rename(weights)
     return weights
 
 
 def whose_names(weights: Weights) -> str:
     """Name the source of a backbone's weight names."""
-    found = (source for source, (looks, _) in _ADAPTERS.items() if _has(weights, looks))
+    found = (source for source, (pattern, _) in _ADAPTERS.items() if _has(weights, pattern))
     return next(found, "ours, which are the authors' for PyramidTNT")
 
 
-def _has(weights: Weights, looks: str) -> bool:
-    return any(re.search(looks, key) for key in weights)
+def _has(weights: Weights, pattern: str) -> bool:
+    return any(re.search(pattern, key) for key in weights)
 
 
 def as_classifier(weights: Weights, own: Collection[str]) -> Weights:

@@ -12,8 +12,8 @@ from torch import nn
 from ptnt_mm.registry import WEIGHT_INITIALIZERS
 from ptnt_mm.weights.fit import HostsBackbone, LoadReport, Trunk, fit
 from ptnt_mm.weights.published import locate
+from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 from ptnt_mm.weights.reader.read import read_checkpoint
-from ptnt_mm.weights.reader.refusal import CheckpointError
 
 
 @torch.no_grad()

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from ptnt_mm.utils.atomic_files import sha256
 from ptnt_mm.utils.text import unknown_name
 from ptnt_mm.weights.networks import family
-from ptnt_mm.weights.reader.refusal import CheckpointError
+from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 
 GREY = (127.5, 127.5, 127.5)
 

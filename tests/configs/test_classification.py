@@ -24,7 +24,7 @@ from ptnt_mm.models.pyramid_tnt import ARCHS
 from ptnt_mm.models.tnt import TNT_ARCHS
 from ptnt_mm.weights.mmengine import load_strictly
 from ptnt_mm.weights.pretrained import load_pretrained
-from ptnt_mm.weights.reader.refusal import CheckpointError
+from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 
 from .models import HOSTS, PLAIN, SIZES, build, narrow
 

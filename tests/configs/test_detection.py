@@ -19,10 +19,10 @@ from ptnt_mm.check.misspelt_settings import check_spelling
 from ptnt_mm.check.network import check_strides
 from ptnt_mm.config import zoo
 from ptnt_mm.config.build import build_model
-from ptnt_mm.config.start import use_pretrained
+from ptnt_mm.config.initial_weights import use_pretrained
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.models import PyramidTNTClassifier
-from ptnt_mm.weights.reader.refusal import CheckpointError
+from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 
 from .models import HOSTS, SIZES, build, narrow
 

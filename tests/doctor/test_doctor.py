@@ -8,7 +8,7 @@ import pytest
 from ptnt_mm.cli.main import run
 from ptnt_mm.doctor import diagnosis, probes
 from ptnt_mm.doctor.diagnosis import BROKEN, OK, OPTIONAL, Row
-from ptnt_mm.mmcv_ops import place
+from ptnt_mm.mmcv_ops import installation
 from ptnt_mm.utils import versions
 from ptnt_mm.utils.versions import FORKS, HOST_PACKAGES, VERSIONS
 
@@ -21,7 +21,7 @@ def here(monkeypatch):
     found = {name: tested for name, tested in TESTED.items() if name not in FORKS.values()}
     monkeypatch.setattr(versions, '_version', found.get)
     monkeypatch.setattr(diagnosis, 'find_spec', lambda name: True)
-    monkeypatch.setattr(place, 'source', lambda: place.Source(place.INSTALLED))
+    monkeypatch.setattr(installation, 'source', lambda: installation.Source(installation.INSTALLED))
     return found
 
 
@@ -148,7 +148,7 @@ def test_an_original_and_its_fork_overwrite_each_other(forks_here, errors, name,
 
 
 def test_operators_that_the_hosts_own_commands_do_not_find(here, errors, monkeypatch):
-    monkeypatch.setattr(place, 'source', lambda: place.Source(place.OFFERED))
+    monkeypatch.setattr(installation, 'source', lambda: installation.Source(installation.OFFERED))
     row = row_of('mmcv operators')
     assert (row.verdict, 'mmcv-ops install' in row.fix) == (OPTIONAL, True)
     errors['mmcv operators'] = "ModuleNotFoundError: No module named 'torchvision'"

@@ -1,6 +1,7 @@
 """What a run shows: bars on a terminal, lines elsewhere, the time left and the best score."""
 
 import io
+import json
 import logging
 import re
 import sys
@@ -9,17 +10,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+from mmdet.evaluation.metrics import coco_metric
 from mmengine.config import Config
+from mmengine.evaluator import Evaluator
 from mmengine.hooks import Hook
 from mmengine.logging import MessageHub
 from mmengine.runner import Runner
-from pycocotools.coco import COCO
-from pycocotools.cocoeval import COCOeval
 from rich.console import Console
 from rich.progress import Progress
 from toy import evaluated, quick, toy_config, toy_iterations
 
-from ptnt_mm.engine.class_scores import ClassScores
+from ptnt_mm.engine.class_scores import class_scores, keeping_class_scores
 from ptnt_mm.engine.run_display import best_scores, display_of
 from ptnt_mm.engine.runner import build_runner
 from ptnt_mm.utils.metrics import main_metrics, metric_names, metric_text
@@ -165,36 +167,37 @@ def test_a_worker_prints_without_the_bar(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ('thresholds', 'columns'),
+    ('kind', 'thresholds', 'columns'),
     [
-        (None, ['class', 'images', 'objects', 'AP', 'AP50']),
-        ([0.7], ['class', 'images', 'objects', 'AP']),
+        ('bbox', None, [['class', 'images', 'objects', 'AP', 'AP50']]),
+        ('bbox', np.array([0.7]), [['class', 'images', 'objects', 'AP']]),
+        ('proposal', None, []),
     ],
 )
-def test_scores_of_classes_are_those_of_the_metric(thresholds, columns):
+def test_scores_of_classes_are_those_of_the_metric(tmp_path: Path, kind, thresholds, columns):
     """Two classes, of which one is found; the third has no objects."""
-    truth = COCO()
     objects = [
         dict(id=i, image_id=1, category_id=i, bbox=[0, 20 * i, 10, 10], area=100, iscrowd=0)
         for i in (1, 2)
     ]
     names = [dict(id=i, name=name) for i, name in enumerate('abc', start=1)]
-    truth.dataset = dict(images=[dict(id=1)], annotations=objects, categories=names)
-    truth.createIndex()
-    found = truth.loadRes([dict(image_id=1, category_id=1, bbox=[0, 20, 10, 10], score=0.9)])
-    with ClassScores() as scores:
-        evaluation = COCOeval(truth, found, 'bbox')
-        if thresholds:
-            evaluation.params.iouThrs = np.array(thresholds)
-        evaluation.evaluate()
-        evaluation.accumulate()
-        assert list(scores.rows[0]) == columns
-        rows = [[*row.values()][:4] for row in scores.rows]
-        assert rows == [['a', 1, 1, pytest.approx(1.0)], ['b', 1, 1, 0.0], ['c', 0, 0, None]]
-        scores.begin(None)
-        evaluation.params.useCats = 0  # as for proposals
-        evaluation.accumulate()
-    assert scores.rows == []
+    image = dict(id=1, file_name='1.jpg', height=60, width=60)
+    file = tmp_path / 'truth.json'
+    file.write_text(json.dumps(dict(images=[image], annotations=objects, categories=names)))
+    settings = dict(type='mmdet.CocoMetric', ann_file=str(file), metric=kind, iou_thrs=thresholds)
+    evaluator = Evaluator(keeping_class_scores([settings]))
+    evaluator.dataset_meta = dict(classes=tuple('abc'))
+    found = dict(bboxes=[[0, 20, 10, 30]], scores=[0.9], labels=[0])
+    found = {key: torch.tensor(value) for key, value in found.items()}
+    evaluator.process([dict(img_id=1, ori_shape=(60, 60), pred_instances=found)])
+    original = coco_metric.COCOeval
+    evaluator.evaluate(1)
+    assert coco_metric.COCOeval is original
+    rows = class_scores(evaluator)
+    assert [list(row) for row in rows[:1]] == columns
+    if rows:
+        shown = [[*row.values()][:4] for row in rows]
+        assert shown == [['a', 1, 1, pytest.approx(1.0)], ['b', 1, 1, 0.0], ['c', 0, 0, None]]
 
 
 def test_a_runner_of_another_class_prints_as_little(tmp_path: Path):

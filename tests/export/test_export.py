@@ -27,8 +27,9 @@ from ptnt_mm.export import export as exporting
 from ptnt_mm.export.comparison import compare
 from ptnt_mm.export.evaluation import DeployedModel
 from ptnt_mm.export.export import export
-from ptnt_mm.export.formats import OLDEST_TORCH, take_graph, to_onnx, write_program
+from ptnt_mm.export.formats import OLDEST_TORCH, freeze_tables, take_graph, to_onnx, write_program
 from ptnt_mm.export.supported_models import build_network, load_end_to_end
+from ptnt_mm.models import PyramidTNT
 from ptnt_mm.utils.errors import UserError
 
 from .models import decided_model, narrow_config
@@ -379,3 +380,17 @@ def test_a_program_of_torch_takes_any_size(micro_arch: dict):
             torch.testing.assert_close(
                 program(images, sizes), network(images, sizes), rtol=1e-4, atol=1e-3
             )
+
+
+@pytest.mark.parametrize('attention', ['eager', 'fused'])
+@torch.inference_mode()
+def test_frozen_tables_stay_for_all_later_images(micro_arch, attention):
+    image = torch.randn(1, 3, 61, 93)
+    model = PyramidTNT(micro_arch, attention=attention).eval()
+    expected = model(image)
+    freeze_tables(model)
+    torch.testing.assert_close(model(image), expected, rtol=0, atol=0)
+    for name, table in model.named_parameters():
+        if name.endswith(('outer_pos', 'relative_pos')):
+            table.zero_()
+    torch.testing.assert_close(model(image), expected, rtol=0, atol=0)

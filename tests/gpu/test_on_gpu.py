@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from ptnt_mm.models import CPVT, TNT, PyramidTNT
-from ptnt_mm.models import attention as attention_module
 from ptnt_mm.models.blocks import NarrowNorm
+from ptnt_mm.models.kernels import forms
 
 pytestmark = [pytest.mark.gpu, pytest.mark.slow]
 
@@ -106,7 +106,7 @@ def test_lower_precision_is_near(name, dtype):
 @pytest.mark.parametrize('dtype', [torch.bfloat16, torch.float32])
 def test_values_of_both_widths(monkeypatch, narrow, dtype):
     """Padded or not, by whichever kernel takes them."""
-    monkeypatch.setattr(attention_module, '_takes_narrow_values', lambda *arguments: narrow)
+    monkeypatch.setattr(forms, '_takes_narrow_values', lambda *arguments: narrow)
     image = images((192, 256)).to(DEVICE)
     expected = results(model_of('pyramid', attention='eager').to(DEVICE), image)
     with torch.autocast(torch.device(DEVICE).type, dtype, enabled=dtype != torch.float32):

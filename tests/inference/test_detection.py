@@ -12,8 +12,8 @@ import ptnt_mm
 from ptnt_mm.inference.load import load_predictor
 from ptnt_mm.inference.predictor import Predictor
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 from ptnt_mm.weights.reader.read import read_checkpoint
-from ptnt_mm.weights.reader.refusal import CheckpointError
 
 from .samples import CLASSES, NAME, photograph, save
 

@@ -9,8 +9,8 @@ from PIL import Image
 
 from ptnt_mm.cli.main import run as run_command
 from ptnt_mm.inference import infer as inferring
+from ptnt_mm.inference.image_loaders import LoadedImage, PixelLoader
 from ptnt_mm.inference.label_files import WRITABLE
-from ptnt_mm.inference.loading import LoadedImage, PixelLoader
 from ptnt_mm.labels.masks import encode_mask
 from ptnt_mm.labels.recognise import read_labels, recognise
 from ptnt_mm.labels.tree import Tree

@@ -14,7 +14,7 @@ from PIL import Image
 from ptnt_mm.cli.main import run as run_command
 from ptnt_mm.data.image_files import read_image
 from ptnt_mm.inference import infer as inferring
-from ptnt_mm.inference.loading import LoadedImage, PixelLoader
+from ptnt_mm.inference.image_loaders import LoadedImage, PixelLoader
 from ptnt_mm.inference.video import open_video
 
 from .samples import photograph

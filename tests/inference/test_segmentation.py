@@ -22,7 +22,7 @@ from ptnt_mm.inference.load import load_predictor
 from ptnt_mm.inference.predictor import Predictor
 from ptnt_mm.utils.colours import class_colours
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.weights.reader.refusal import CheckpointError
+from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 
 from .samples import MAP_CLASSES, SEGMENTER, photograph, save, write_segmenter
 

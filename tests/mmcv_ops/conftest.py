@@ -7,13 +7,13 @@ from types import ModuleType
 import pytest
 import torch
 
-from ptnt_mm.mmcv_ops import place
+from ptnt_mm.mmcv_ops import installation
 
 
 @pytest.fixture(scope='package')
 def extension() -> ModuleType:
     """Our mmcv._ext."""
-    spec = importlib.util.spec_from_file_location('ours', place.EXTENSION)
+    spec = importlib.util.spec_from_file_location('ours', installation.EXTENSION)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
-from ptnt_mm.models import inner_triton
 from ptnt_mm.models.blocks import DropPath, NestedBlock
+from ptnt_mm.models.kernels import inner_triton
 from ptnt_mm.models.pyramid_tnt import ARCHS
 
 SENTENCES = 3

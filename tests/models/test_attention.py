@@ -7,17 +7,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from ptnt_mm.models import attention, cpu_attention
-from ptnt_mm.models.attention import (
-    Folded,
-    InnerAttention,
-    OuterAttention,
-    attend_biased,
-    explicit_attention,
-    fold,
-    fold_factors,
-)
-from ptnt_mm.models.cpu_attention import runs_slicewise, slicewise
+from ptnt_mm.models import attention
+from ptnt_mm.models.attention import InnerAttention, OuterAttention
+from ptnt_mm.models.kernels import forms, slicewise
+from ptnt_mm.models.kernels.forms import Explicit, Folded, Slicewise, fold_factors
 from ptnt_mm.models.positions import Factors, FlatRelativePosition, GridRelativePosition
 
 from . import golden
@@ -68,12 +61,11 @@ def run(eager: bool, position: type | None, hw: tuple[int, int]) -> list[Tensor]
     """The output for random tokens and a random table, and the gradients of all inputs."""
     torch.manual_seed(1)
     attn, outer, table = build(eager), tokens(hw).requires_grad_(), relative_table()
-    bias, sources = None, [outer, *attn.parameters()]
+    factors, sources = None, [outer, *attn.parameters()]
     if position is not None:
         factors = position(NATIVE, NATIVE_KEYS).factors(table, hw, key_hw(hw))
-        bias = attn.prepare_bias(factors, outer)
         sources.append(table)
-    found = attn(outer, hw, bias)
+    found = attn(outer, hw, attn.form(factors, outer))
     return [found, *torch.autograd.grad(found.square().sum(), sources)]
 
 
@@ -82,7 +74,7 @@ def run(eager: bool, position: type | None, hw: tuple[int, int]) -> list[Tensor]
 def test_outer_attention_is_what_the_spec_writes(eager, hw):
     attn, outer, table = build(eager), tokens(hw), relative_table()
     factors = GridRelativePosition(NATIVE, NATIVE_KEYS).factors(table, hw, key_hw(hw))
-    found = attn(outer, hw, attn.prepare_bias(factors, outer))
+    found = attn(outer, hw, attn.form(factors, outer))
     expected = by_hand(attn, outer, attn.key_tokens(outer, hw), factors.bias()[0])
     torch.testing.assert_close(found, expected)
 
@@ -126,8 +118,9 @@ def test_inner_attention_stays_inside_a_sentence():
 def test_dropout_of_weights_keeps_the_mean(eager):
     """Over 4000 copies of one image the standard error is about 0.01."""
     attn, one = build(eager, attn_drop=0.3), tokens((2, 3), batch=1)
-    found = attn(one.expand(4000, -1, -1), (2, 3), None)
-    expected = attn.eval()(one, (2, 3), None)
+    form = attn.form(None, one)
+    found = attn(one.expand(4000, -1, -1), (2, 3), form)
+    expected = attn.eval()(one, (2, 3), form)
     assert found.std(dim=0).min() > 0.01
     torch.testing.assert_close(found.mean(dim=0), expected[0], rtol=0, atol=0.05)
 
@@ -137,7 +130,9 @@ def test_dropout_of_weights_keeps_the_mean(eager):
 )
 def test_dropout_after_the_projection(build_attn):
     attn = build_attn(DIM, HEADS, attn_drop=0.0, proj_drop=0.5)
-    where = (tokens((4, 4)).float(), *([(4, 4), None] if isinstance(attn, OuterAttention) else []))
+    where = [tokens((4, 4)).float()]
+    if isinstance(attn, OuterAttention):
+        where += [(4, 4), attn.form(None, where[0])]
     assert (attn(*where) == 0).float().mean().item() == pytest.approx(0.5, abs=0.13)
     assert not (attn.eval()(*where) == 0).any()
 
@@ -187,10 +182,12 @@ def results(form, tensors: list[Tensor]) -> list[Tensor]:
 @pytest.mark.parametrize('queries', [1, 32, 70])
 def test_slicewise(monkeypatch, batch, queries, threads, logits):
     """Slices of 16 or 48 queries, or all at once; one, two or all heads at a time."""
-    monkeypatch.setattr(cpu_attention, 'LOGITS', logits)
+    monkeypatch.setattr(slicewise, 'LOGITS', logits)
     monkeypatch.setattr(torch, 'get_num_threads', lambda: threads)
     tensors = inputs(batch, queries)
-    torch.testing.assert_close(results(slicewise, tensors), results(written_down, tensors))
+    torch.testing.assert_close(
+        results(slicewise.slicewise, tensors), results(written_down, tensors)
+    )
 
 
 @pytest.mark.parametrize(
@@ -209,10 +206,10 @@ def test_slicewise(monkeypatch, batch, queries, threads, logits):
 )
 def test_slices_are_even(monkeypatch, threads, heads, queries, size):
     """A thread gets about 70 queries at a time, of equally many heads as any other."""
-    monkeypatch.setattr(cpu_attention, 'LOGITS', 70 * 12)
+    monkeypatch.setattr(slicewise, 'LOGITS', 70 * 12)
     monkeypatch.setattr(torch, 'get_num_threads', lambda: threads)
     q, k = torch.zeros(1, heads, queries, WIDTH), torch.zeros(1, heads, 12, WIDTH)
-    assert cpu_attention._slice_size(q, k) == size
+    assert slicewise._slice_size(q, k) == size
 
 
 def test_slicewise_with_heads_after_tokens():
@@ -220,13 +217,13 @@ def test_slicewise_with_heads_after_tokens():
     tensors = inputs()
     expected = results(written_down, tensors)
     strided = [t.transpose(1, 2).contiguous().transpose(1, 2) for t in tensors[:3]]
-    found = slicewise(*strided, Factors(*tensors[3:]))
+    found = slicewise.slicewise(*strided, Factors(*tensors[3:]))
     torch.testing.assert_close(found, expected[0])
     assert found.transpose(1, 2).is_contiguous(), 'joining heads should copy nothing'
 
 
 def folded(q: Tensor, k: Tensor, v: Tensor, position: Factors) -> Tensor:
-    return fold(q, k, v, fold_factors(position, WIDTH, q.dtype))
+    return fold_factors(position, WIDTH, q.dtype).attend(q, k, v)
 
 
 @pytest.mark.parametrize('batch', [1, 2])
@@ -244,8 +241,8 @@ def test_fold_pads_widths_for_kernels(monkeypatch, narrow):
         widths.append((q.shape[-1], k.shape[-1], v.shape[-1]))
         return kernel(q, k, v, **options)
 
-    monkeypatch.setattr(attention.F, 'scaled_dot_product_attention', spy)
-    monkeypatch.setattr(attention, '_takes_narrow_values', lambda *arguments: narrow)
+    monkeypatch.setattr(forms.F, 'scaled_dot_product_attention', spy)
+    monkeypatch.setattr(forms, '_takes_narrow_values', lambda *arguments: narrow)
     tensors = inputs()
     torch.testing.assert_close(results(folded, tensors), results(written_down, tensors))
     assert widths == [(16, 16, 5 if narrow else 16)], '5 of the head and 6 of the table, padded'
@@ -256,15 +253,15 @@ def test_a_bias_is_folded_once_for_the_blocks_of_a_stage(monkeypatch):
     factors = GridRelativePosition(NATIVE, NATIVE_KEYS).factors(
         relative_table().float(), (4, 9), key_hw((4, 9))
     )
-    in_slices = attn.prepare_bias(factors, outer)
-    assert isinstance(in_slices, Factors) and in_slices.queries.mT.is_contiguous()
-    assert all(map(torch.equal, in_slices, factors))
+    sliced = attn.form(factors, outer)
+    assert isinstance(sliced, Slicewise) and sliced.factors.queries.mT.is_contiguous()
+    assert all(map(torch.equal, sliced.factors, factors))
     with monkeypatch.context() as patched:
         patched.setattr(torch.jit, 'is_tracing', lambda: True)
-        assert torch.equal(attn.prepare_bias(factors, outer), factors.bias()), 'for any runtime'
-    lower = attn.prepare_bias(factors, outer.bfloat16())
+        assert torch.equal(attn.form(factors, outer).bias, factors.bias()), 'for any runtime'
+    lower = attn.form(factors, outer.bfloat16())
     assert isinstance(lower, Folded) and lower.queries.dtype == torch.bfloat16
-    expected = attn(outer, (4, 9), factors)
+    expected = attn(outer, (4, 9), sliced)
     with torch.autocast('cpu', torch.bfloat16):
         found = attn(outer, (4, 9), lower)
     torch.testing.assert_close(found.float(), expected, rtol=0, atol=0.05)
@@ -272,24 +269,25 @@ def test_a_bias_is_folded_once_for_the_blocks_of_a_stage(monkeypatch):
 
 def test_the_operator_keeps_the_rules_of_torch():
     """Shapes for symbolic tensors, registration of gradients, no hidden aliases."""
-    torch.library.opcheck(cpu_attention._operator, inputs(queries=5))
+    torch.library.opcheck(slicewise._operator, inputs(queries=5))
 
 
 def test_who_runs_slicewise():
-    assert runs_slicewise(torch.zeros(1)) and runs_slicewise(torch.zeros(1, dtype=torch.float64))
-    assert not runs_slicewise(torch.zeros(1, dtype=torch.bfloat16))
-    assert not runs_slicewise(torch.zeros(1, device='meta'))
+    assert slicewise.runs_slicewise(torch.zeros(1))
+    assert slicewise.runs_slicewise(torch.zeros(1, dtype=torch.float64))
+    assert not slicewise.runs_slicewise(torch.zeros(1, dtype=torch.bfloat16))
+    assert not slicewise.runs_slicewise(torch.zeros(1, device='meta'))
 
 
 def test_explicit_attention():
     tensors = inputs()
-    found = results(lambda q, k, v, position: explicit_attention(q, k, v, position.bias()), tensors)
+    found = results(lambda *args: Explicit(args[3].bias()).attend(*args[:3]), tensors)
     torch.testing.assert_close(found, results(written_down, tensors))
 
 
 @pytest.fixture
-def forms(monkeypatch) -> list[str]:
-    """The names of the forms that :func:`attend_biased` took."""
+def taken(monkeypatch) -> list[str]:
+    """What computed the attention."""
     taken = []
 
     def spy_on(form):
@@ -299,8 +297,8 @@ def forms(monkeypatch) -> list[str]:
 
         return spy
 
-    for form in (explicit_attention, slicewise, fold):
-        monkeypatch.setattr(attention, form.__name__, spy_on(form))
+    for owner, name in (forms, 'explicit_attention'), (forms, 'slicewise'), (Folded, 'attend'):
+        monkeypatch.setattr(owner, name, spy_on(getattr(owner, name)))
     return taken
 
 
@@ -309,16 +307,16 @@ def forms(monkeypatch) -> list[str]:
     [
         (HEADS * 70 * 12, 0.0, 'explicit_attention'),
         (HEADS * 70 * 12 - 1, 0.0, 'slicewise'),
-        (2**20, 1e-9, 'fold'),
+        (2**20, 1e-9, 'attend'),
     ],
 )
-def test_which_form_is_taken(monkeypatch, forms, few, dropout, form):
+def test_which_form_is_taken(monkeypatch, taken, few, dropout, form):
     """By the number of logits of an image, if nothing is dropped."""
-    monkeypatch.setattr(attention, 'FEW_LOGITS', few)
+    monkeypatch.setattr(forms, 'FEW_LOGITS', few)
     tensors = inputs()
-    found = results(lambda *args: attend_biased(*args, dropout), tensors)
+    found = results(lambda *args: Slicewise(args[3]).attend(*args[:3], dropout), tensors)
     torch.testing.assert_close(found, results(written_down, tensors))
-    assert forms == [form]
+    assert taken == [form]
 
 
 @pytest.mark.parametrize(
@@ -326,21 +324,21 @@ def test_which_form_is_taken(monkeypatch, forms, few, dropout, form):
     [(torch.compiler, 'is_compiling'), (torch.jit, 'is_tracing')],
     ids=['compiled', 'traced'],
 )
-def test_a_graph_takes_the_same_form_for_any_size(monkeypatch, forms, module, state):
+def test_a_graph_takes_the_same_form_for_any_size(monkeypatch, taken, module, state):
     monkeypatch.setattr(module, state, lambda: True)
-    attend_biased(*inputs()[:3], Factors(*inputs()[3:]), 0.0)
-    assert forms == ['slicewise']
+    Slicewise(Factors(*inputs()[3:])).attend(*inputs()[:3])
+    assert taken == ['slicewise']
 
 
-def test_torch_func_takes_no_operators_of_our_own(monkeypatch, forms):
-    monkeypatch.setattr(attention, 'FEW_LOGITS', 0)
+def test_torch_func_takes_no_operators_of_our_own(monkeypatch, taken):
+    monkeypatch.setattr(forms, 'FEW_LOGITS', 0)
     q, k, v, *position = (tensor.detach() for tensor in inputs())
 
     def loss(q: Tensor) -> Tensor:
-        return attend_biased(q, k, v, Factors(*position), 0.0).square().sum()
+        return Slicewise(Factors(*position)).attend(q, k, v).square().sum()
 
     found = torch.func.grad(loss)(q)
-    assert forms == ['fold']
+    assert taken == ['attend']
     (expected,) = torch.autograd.grad(loss(q.requires_grad_()), q)
-    assert forms == ['fold', 'slicewise']
+    assert taken == ['attend', 'slicewise']
     torch.testing.assert_close(found, expected)

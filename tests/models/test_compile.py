@@ -12,7 +12,7 @@ from torch.export import Dim
 from torch.torch_version import TorchVersion
 
 from ptnt_mm.models import CPVT, TNT, PyramidTNT, TransposedConvNeck
-from ptnt_mm.models.attention import attend_biased
+from ptnt_mm.models.kernels.forms import Slicewise
 from ptnt_mm.models.positions import Factors
 
 from . import golden
@@ -88,9 +88,9 @@ def test_the_folded_bias_is_one_graph():
     torch._dynamo.reset()
     q, k, v = torch.randn(3, 2, 2, 6, 4)
     factors = Factors(torch.randn(1, 2, 6, 4), torch.eye(2), torch.randn(3, 2))
-    compiled = torch.compile(attend_biased, backend='eager', fullgraph=True)
-    found = compiled(q, k, v, factors, 1e-9)
-    torch.testing.assert_close(found, attend_biased(q, k, v, factors, 1e-9))
+    compiled = torch.compile(Slicewise.attend, backend='eager', fullgraph=True)
+    found = compiled(Slicewise(factors), q, k, v, 1e-9)
+    torch.testing.assert_close(found, Slicewise(factors).attend(q, k, v, 1e-9))
 
 
 @pytest.mark.parametrize(

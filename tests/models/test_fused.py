@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from ptnt_mm.models import PyramidTNT, attention
+from ptnt_mm.models import PyramidTNT
+from ptnt_mm.models.kernels import forms
 from ptnt_mm.models.pyramid_tnt import ARCHS
 
 from . import golden
@@ -19,7 +20,7 @@ SIZES = [(192, 192), (61, 93), (512, 64), (8, 8), (9, 200)]
 @pytest.fixture(autouse=True)
 def _no_image_is_small(monkeypatch):
     """The form for detection sizes: small images would use the published one."""
-    monkeypatch.setattr(attention, 'FEW_LOGITS', 0)
+    monkeypatch.setattr(forms, 'FEW_LOGITS', 0)
 
 
 def pair(arch: str | dict, **options) -> tuple[PyramidTNT, PyramidTNT]:

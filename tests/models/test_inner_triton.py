@@ -11,7 +11,7 @@ from repository import ROOT, environment
 from ptnt_mm.models import PyramidTNT
 
 pytest.importorskip('triton', reason='PyTorch for CUDA on Linux brings it')
-pytest.importorskip('ptnt_mm.models.inner_triton', reason='Triton is too old')
+pytest.importorskip('ptnt_mm.models.kernels.inner_triton', reason='Triton is too old')
 
 
 @pytest.mark.slow
@@ -62,7 +62,7 @@ def test_dropout_is_refused(micro_arch, name):
 
 
 def test_without_triton(micro_arch, monkeypatch):
-    monkeypatch.setitem(sys.modules, 'ptnt_mm.models.inner_triton', None)
+    monkeypatch.setitem(sys.modules, 'ptnt_mm.models.kernels.inner_triton', None)
     PyramidTNT(micro_arch)
     with pytest.raises(ValueError, match='inner'):
         PyramidTNT(micro_arch, inner='triton')

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from ptnt_mm.models import TNT, LegacyTNT
 from ptnt_mm.weights.files import describe_checkpoint
 from ptnt_mm.weights.pretrained import load_pretrained
-from ptnt_mm.weights.reader.refusal import CheckpointError
+from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 
 from . import golden
 from .make_tnt_golden import ARCH

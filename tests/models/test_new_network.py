@@ -17,7 +17,7 @@ from ptnt_mm.visualize.recording import record
 from ptnt_mm.weights.files import describe_checkpoint
 from ptnt_mm.weights.identity import looks_like
 from ptnt_mm.weights.published import default_cfg, locate
-from ptnt_mm.weights.reader.refusal import CheckpointError
+from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 
 from . import golden
 from .toy_network import ToyNetwork

@@ -78,17 +78,3 @@ def test_sinusoids_by_hand():
         + [(column * frequencies).sin(), (column * frequencies).cos()]
     )
     torch.testing.assert_close(waves[0, 1 + row * 5 + column], expected)
-
-
-@pytest.mark.parametrize('attention', ['eager', 'fused'])
-@torch.inference_mode()
-def test_tables_resized_once_stay_for_all_later_images(build_micro, attention):
-    image = golden.image(1, 61, 93)
-    model = build_micro(attention=attention).eval()
-    expected = model(image)
-    model.resize_tables_once()
-    torch.testing.assert_close(model(image), expected, rtol=0, atol=0)
-    for name, table in model.named_parameters():
-        if name.endswith(('outer_pos', 'relative_pos')):
-            table.zero_()
-    torch.testing.assert_close(model(image), expected, rtol=0, atol=0)

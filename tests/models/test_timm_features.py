@@ -15,7 +15,7 @@ from ptnt_mm.models import TimmFeatures
 from ptnt_mm.utils.findings import Severity
 from ptnt_mm.weights import published
 from ptnt_mm.weights.published import INSTALLED, is_installed, locate
-from ptnt_mm.weights.reader.refusal import CheckpointError
+from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 
 NAME = 'efficientnet_lite0'
 START = dict(type='Pretrained', checkpoint=NAME)

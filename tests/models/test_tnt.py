@@ -12,7 +12,7 @@ from ptnt_mm.models.positions import resize_grid
 from ptnt_mm.models.tnt import TNT_ARCHS
 from ptnt_mm.weights.identity import looks_like
 from ptnt_mm.weights.pretrained import load_pretrained
-from ptnt_mm.weights.reader.refusal import CheckpointError
+from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 
 from . import golden
 from .make_tnt_golden import ARCH, NAME, SIZES, features, timms

@@ -22,7 +22,7 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity, of_kind
 
 from . import made
-from .test_recipe import FACTS
+from .test_recipe import PROFILE
 
 TABLE = Config.fromfile(ROOT / 'configs/_base_/project/detectors.py')
 DETECTORS = [name for name, row in TABLE.detectors.items() if row.task != 'classification']
@@ -39,18 +39,20 @@ def test_a_detector_trains_and_is_evaluated(tmp_path: Path, name: str):
     assert not of_kind(check(read_config(file)), Severity.ERROR)
 
 
-def model_of(name: str, backbone: str, folder: Path, **facts) -> ConfigDict:
+def model_of(name: str, backbone: str, folder: Path, **profile) -> ConfigDict:
     """The model of a project, as its config resolves it."""
     task = task_of(name)
     network = find_backbone(backbone, None, HOSTS[task])
-    facts = replace(FACTS, task=task, detector=find_detector(name, task), backbone=network, **facts)
-    recipe = choose_recipe(facts)
-    copy_fragments(folder, facts)
+    profile = replace(
+        PROFILE, task=task, detector=find_detector(name, task), backbone=network, **profile
+    )
+    recipe = choose_recipe(profile)
+    copy_fragments(folder, profile)
     lines = [
-        f'_base_ = {facts.detector.fragment!r}',
-        f'classes = {facts.classes!r}',
+        f'_base_ = {profile.detector.fragment!r}',
+        f'classes = {profile.classes!r}',
         f'norm, crop = {recipe["norm"].value!r}, {recipe["crop"].value!r}',
-        *model_lines(facts, recipe),
+        *model_lines(profile, recipe),
     ]
     (folder / 'config.py').write_text('\n'.join(lines))
     config = read_config(folder / 'config.py')

@@ -15,7 +15,7 @@ from ptnt_mm.labels.model import LabelledImage, Labels, Outcome
 from ptnt_mm.labels.recognise import read_labels, recognise
 from ptnt_mm.labels.tree import Tree
 from ptnt_mm.project.create import choose_task
-from ptnt_mm.project.facts import leave_out_narrow
+from ptnt_mm.project.profile import leave_out_narrow
 from ptnt_mm.utils.errors import UserError
 
 from . import made

@@ -14,7 +14,7 @@ from ptnt_mm.labels.model import LabelledImage, LabelledObject
 from ptnt_mm.project.backbones import MeasuredBackbone, find_backbone
 from ptnt_mm.project.create import copy_fragments
 from ptnt_mm.project.detectors import find_detector
-from ptnt_mm.project.facts import Facts, StepMemory, small_objects
+from ptnt_mm.project.profile import Profile, StepMemory, small_objects
 from ptnt_mm.project.recipe import RECIPE_RULES, choose_recipe
 from ptnt_mm.project.write import config_text
 
@@ -41,7 +41,7 @@ RESNET = replace(
     strides=(4, 8, 16, 32),
 )
 PLAIN = replace(PYRAMID, name='tnt_s', channels=(384,), strides=(16,))
-FACTS = Facts(
+PROFILE = Profile(
     task='detection',
     counts=dict(train=200, val=50, test=50),
     classes=('ball', 'cup'),
@@ -56,12 +56,12 @@ FACTS = Facts(
 GIB = 2**30
 
 
-def facts_with(task: str = 'detection', detector: str | None = None, **changes) -> Facts:
-    return replace(FACTS, task=task, detector=find_detector(detector, task), **changes)
+def profile_with(task: str = 'detection', detector: str | None = None, **changes) -> Profile:
+    return replace(PROFILE, task=task, detector=find_detector(detector, task), **changes)
 
 
 def chosen(**changes):
-    return {name: choice.value for name, choice in choose_recipe(facts_with(**changes)).items()}
+    return {name: choice.value for name, choice in choose_recipe(profile_with(**changes)).items()}
 
 
 @pytest.mark.parametrize(
@@ -105,21 +105,21 @@ def test_size_follows_objects_and_images(changes: dict, size):
     ],
 )
 def test_large_images_of_small_objects_are_cut(changes: dict, tile: int | None, size: int):
-    facts = facts_with(**changes)
-    assert choose_recipe(facts)['tile'].value == tile
+    profile = profile_with(**changes)
+    assert choose_recipe(profile)['tile'].value == tile
     if tile is not None:
-        facts = facts.of_tiles([LabelledImage(Path('a.png'), (tile, tile))] * 700)
-    recipe = choose_recipe(facts)
+        profile = profile.of_tiles([LabelledImage(Path('a.png'), (tile, tile))] * 700)
+    recipe = choose_recipe(profile)
     assert recipe['tile'].value == tile  # it is chosen from the whole images
     assert max(recipe['size'].value) == size
     assert recipe['epochs'].value == (17 if tile else 60)  # those of 700 tiles
 
 
 def test_a_recipe_for_tiles_follows_from_tiles():
-    facts = facts_with(size=(4000, 3000), small=0.005, most=3000)
+    profile = profile_with(size=(4000, 3000), small=0.005, most=3000)
     objects = tuple(LabelledObject('ball', (0, 0, 20, 20), ignored=i < 5) for i in range(95))
     tiles = [LabelledImage(Path('a.png'), (608, 608), objects=objects)] * 6000
-    recipe = choose_recipe(facts.of_tiles(tiles))
+    recipe = choose_recipe(profile.of_tiles(tiles))
     assert (recipe['width'].value, recipe['max_per_img'].value) == (256, 200)
     assert 'tile' in recipe['size'].because and 'tile' in recipe['epochs'].because
 
@@ -204,11 +204,11 @@ def test_images_of_a_rare_class_are_repeated(task: str, rare: int, threshold: fl
 
 def test_repeated_images_make_longer_epochs():
     # Each of the four images is seen four times: the root of 0.25 / (4 / 200), rounded up.
-    facts = facts_with(labels=labels_with(4))
-    recipe = choose_recipe(facts)
+    profile = profile_with(labels=labels_with(4))
+    recipe = choose_recipe(profile)
     assert recipe['balance'].because == "'cup' is in 4 of 200 images, seen 4 times each"
     assert recipe['epochs'].value == round(chosen()['epochs'] * 200 / 212)
-    text = config_text(facts, recipe, Path('/data'), [])
+    text = config_text(profile, recipe, Path('/data'), [])
     assert "type='ClassBalancedDataset', oversample_thr=balance" in text
     assert len(text.splitlines()) <= 40
 
@@ -235,10 +235,13 @@ def test_other_rules():
 @pytest.mark.parametrize('task', ['detection', 'instance', 'semantic', 'classification'])
 @pytest.mark.parametrize('backbone', [PYRAMID, RESNET, PLAIN], ids=lambda one: one.name)
 def test_a_config_has_at_most_40_lines(task: str, backbone: MeasuredBackbone):
-    facts = facts_with(task, backbone=backbone, small=0.01, most=300, size=(4000, 3000))
+    profile = profile_with(task, backbone=backbone, small=0.01, most=300, size=(4000, 3000))
     memory = dict(memory=StepMemory(GIB, GIB), free=('the GPU', 4 * GIB))
     text = config_text(
-        replace(facts, **memory), choose_recipe(replace(facts, **memory)), Path('/data'), ['a', 'b']
+        replace(profile, **memory),
+        choose_recipe(replace(profile, **memory)),
+        Path('/data'),
+        ['a', 'b'],
     )
     ast.parse(text)
     assert "\nimages = '/data'\n" in text
@@ -262,11 +265,11 @@ def test_names_from_strangers_stay_names(tmp_path: Path):
         '{{ _base_.model }}',
         'a\nb',
     )
-    facts = replace(FACTS, classes=classes)
+    profile = replace(PROFILE, classes=classes)
     data = Path("/data/{{ $HOME }}/it's\n1/0")
-    recipe = choose_recipe(facts)
-    copy_fragments(tmp_path, facts)
-    text = config_text(facts, recipe, data, [f'Written for {data}'])
+    recipe = choose_recipe(profile)
+    copy_fragments(tmp_path, profile)
+    text = config_text(profile, recipe, data, [f'Written for {data}'])
     (tmp_path / 'config.py').write_text(text)
     config = Config.fromfile(tmp_path / 'config.py')
     assert config.classes == classes

@@ -10,7 +10,8 @@ from torch import nn
 
 from benchmark.kernels import Count, count_forward, count_step
 from benchmark.timing import size
-from ptnt_mm.models.attention import InnerAttention, OuterAttention, fold_factors
+from ptnt_mm.models.attention import InnerAttention, OuterAttention
+from ptnt_mm.models.kernels.forms import fold_factors
 from ptnt_mm.models.positions import GridRelativePosition
 
 from .workplace import load_tool

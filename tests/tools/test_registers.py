@@ -5,7 +5,7 @@ import pytest
 from .workplace import load_tool
 
 pytest.importorskip('triton', reason='PyTorch for CUDA on Linux brings it')
-pytest.importorskip('ptnt_mm.models.inner_triton', reason='Triton is too old')
+pytest.importorskip('ptnt_mm.models.kernels.inner_triton', reason='Triton is too old')
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 

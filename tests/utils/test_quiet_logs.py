@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from ptnt_mm.utils.quiet_logs import logging_disabled
+from ptnt_mm.utils.noise import logging_disabled
 
 
 @pytest.mark.parametrize('before', [logging.NOTSET, logging.INFO, logging.CRITICAL])

@@ -16,7 +16,7 @@ from ptnt_mm.data.image_files import encode_image
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.visualize.network import Network, load_network
 from ptnt_mm.visualize.sections import SECTIONS
-from ptnt_mm.weights.reader.refusal import CheckpointError
+from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 
 IMAGE = photograph(96, 128)[..., ::-1]
 SCRIPT = '<script>alert(1)</script><img src=x onerror=alert(2)>'

@@ -5,7 +5,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
-from ptnt_mm.models import CPVT, TNT, PlainClassifier, PyramidTNT, attention, cpu_attention
+from ptnt_mm.models import CPVT, TNT, PlainClassifier, PyramidTNT
+from ptnt_mm.models.kernels import forms, memory
 from ptnt_mm.visualize.recording import Recording, record
 
 SMALL_TNT = dict(depth=4, outer_dim=16, inner_dim=4, outer_heads=2, inner_heads=2, words=16)
@@ -34,8 +35,8 @@ def eager_weights(monkeypatch) -> list[Tensor]:
         weights.append(original(q, k, identity, bias, dropout))
         return original(q, k, v, bias, dropout)
 
-    original = attention.explicit_attention
-    monkeypatch.setattr(attention, 'explicit_attention', explicit_attention)
+    original = forms.explicit_attention
+    monkeypatch.setattr(forms, 'explicit_attention', explicit_attention)
     return weights
 
 
@@ -91,7 +92,7 @@ def test_attention_with_a_class_token(eager_weights, kind: type):
 @pytest.mark.parametrize('in_slices', [False, True])
 def test_words_attend_as_in_the_model(micro_arch, monkeypatch, in_slices: bool):
     if in_slices:
-        monkeypatch.setattr(cpu_attention, 'SLICE_BYTES', 1)
+        monkeypatch.setattr(memory, 'SLICE_BYTES', 1)
     recording, _ = look(PyramidTNT(micro_arch))
     for block in recording.nested():
         inner = block.module.inner_attn
@@ -156,7 +157,7 @@ def test_tables_are_the_means_of_the_heads(micro_arch):
     for block in recording.shown():
         learned, resized = block.tables()
         assert torch.equal(learned, block.stage.relative_pos[0].mean(dim=0))
-        torch.testing.assert_close(resized, block.bias[0].mean(dim=0))
+        torch.testing.assert_close(resized, block.form.bias[0].mean(dim=0))
 
 
 def test_places_in_pixels_of_the_image(micro_arch):

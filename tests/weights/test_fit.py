@@ -26,7 +26,7 @@ from ptnt_mm.weights.fit import (
     fit,
     split_prefix,
 )
-from ptnt_mm.weights.reader.refusal import CheckpointError
+from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 
 CPVT_ARCH = dict(depth=1, dim=24, heads=2)
 GROUP_NORM = dict(type='GN', num_groups=1)

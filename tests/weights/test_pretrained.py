@@ -10,8 +10,8 @@ from mmengine.model import PretrainedInit
 
 from ptnt_mm.models import PyramidTNT, PyramidTNTClassifier
 from ptnt_mm.weights.pretrained import load_pretrained
+from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 from ptnt_mm.weights.reader.read import read_checkpoint
-from ptnt_mm.weights.reader.refusal import CheckpointError
 
 
 @pytest.fixture(scope='module')

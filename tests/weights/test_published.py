@@ -10,7 +10,7 @@ import torch
 from models.make_tnt_golden import ARCH
 
 from ptnt_mm.cli.main import run
-from ptnt_mm.config.start import require_weights
+from ptnt_mm.config.initial_weights import require_weights
 from ptnt_mm.models import TNT, PlainClassifier, PyramidTNTClassifier
 from ptnt_mm.project import backbones
 from ptnt_mm.registry import MODELS
@@ -18,8 +18,8 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights import published
 from ptnt_mm.weights.networks import family
 from ptnt_mm.weights.published import Published, default_cfg, locate, published_files
+from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 from ptnt_mm.weights.reader.read import cache_path
-from ptnt_mm.weights.reader.refusal import CheckpointError
 
 
 def tiny() -> TNT:

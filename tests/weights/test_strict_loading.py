@@ -11,8 +11,8 @@ from mmengine.runner.checkpoint import CheckpointLoader
 from ptnt_mm.models import PyramidTNT
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights.pretrained import load_pretrained
+from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 from ptnt_mm.weights.reader.read import read_checkpoint
-from ptnt_mm.weights.reader.refusal import CheckpointError
 
 pytestmark = pytest.mark.slow
 

@@ -17,7 +17,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 from ptnt_mm.cli.start import Parser
-from ptnt_mm.models import inner_triton
+from ptnt_mm.models.kernels import inner_triton
 from ptnt_mm.models.pyramid_tnt import ARCHS
 from ptnt_mm.utils.tables import new_table, to_text
 

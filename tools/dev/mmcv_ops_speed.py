@@ -22,12 +22,12 @@ from mmdet.testing import demo_mm_inputs
 from benchmark.timing import interleave
 from ptnt_mm import get_config
 from ptnt_mm.config.build import build_model
-from ptnt_mm.mmcv_ops import place
+from ptnt_mm.mmcv_ops import installation
 
 
 def ours() -> ModuleType:
     """Our extension, loaded next to the compiled one."""
-    spec = importlib.util.spec_from_file_location('ours', place.EXTENSION)
+    spec = importlib.util.spec_from_file_location('ours', installation.EXTENSION)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -270,8 +270,9 @@ def check_monitored(view: ConfigView, measured: Collection[str]) -> Iterator[Fin
         if name not in measured:
             # The most common mistake is to omit the prefix.
             same = [other for other in measured if other.rpartition('/')[2] == name]
-            near = f'did you mean {same[0]!r}?' if same else suggest(name, measured)
-            what = f'is {name!r}, which is not measured: {near or "no metric has a similar name"}'
+            suggestion = f'did you mean {same[0]!r}?' if same else suggest(name, measured)
+            suggestion = suggestion or 'no metric has a similar name'
+            what = f'is {name!r}, which is not measured: {suggestion}'
             yield error(where, what, f'write one of {first_few(measured, 20)}')
         elif rule == 'less' and _is_better_if_greater(name):
             where = f'{where.rpartition(".")[0]}.rule'

@@ -22,8 +22,8 @@ from ptnt_mm.check.data_sets import LoadedDataset, identity
 from ptnt_mm.config.hosts import HOSTS
 from ptnt_mm.config.settings import dicts_within, short_name
 from ptnt_mm.config.view import ConfigView, Split
+from ptnt_mm.utils.noise import logging_disabled
 from ptnt_mm.utils.numbers import is_number
-from ptnt_mm.utils.quiet_logs import logging_disabled
 
 _MANY_WEIGHTS = 300_000_000
 _REGIONS = 64  # regions for the second stage of a detector

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from ptnt_mm.utils.text import printable
+from ptnt_mm.weights.reader.checkpoint_error import CheckpointError, require
 from ptnt_mm.weights.reader.objects import STORAGES, Name, Storage
 from ptnt_mm.weights.reader.pickle_reader import unpickle
-from ptnt_mm.weights.reader.refusal import CheckpointError, require
 
 # In bytes. A log of a million iterations takes 24 MB for each quantity; an archive's table of
 # contents becomes ten times as long in memory.

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ptnt_mm.utils.atomic_files import sha256
 from ptnt_mm.utils.text import first_few, printable
 from ptnt_mm.version import __version__
-from ptnt_mm.weights.reader.refusal import CheckpointError
+from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 
 WEIGHTS = 'model.safetensors'
 """The file of weights in a repository, by the hub's convention."""

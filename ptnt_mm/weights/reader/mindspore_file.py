@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from ptnt_mm.utils.text import printable
+from ptnt_mm.weights.reader.checkpoint_error import CheckpointError, require
 from ptnt_mm.weights.reader.objects import check_size
-from ptnt_mm.weights.reader.refusal import CheckpointError, require
 
 _MAX_VALUES = 50_000  # in one file; a network has a few thousand
 _MAX_FIELDS = 32  # of a value or a tensor: most are dims

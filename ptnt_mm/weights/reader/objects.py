@@ -13,7 +13,7 @@ import torch
 from mmengine.logging import HistoryBuffer
 from torch import Tensor
 
-from ptnt_mm.weights.reader.refusal import CheckpointError, require
+from ptnt_mm.weights.reader.checkpoint_error import CheckpointError, require
 
 MAX_NUMERIC_KEYS = 10_000  # an optimizer's state has one for each parameter
 _MAX_NUMEL = 2**48  # the product of a shape, without its zeros; torch overflows at 2**63 bytes

@@ -19,6 +19,7 @@ from mmengine.logging import HistoryBuffer
 from torch import Tensor
 
 from ptnt_mm.utils.text import printable
+from ptnt_mm.weights.reader.checkpoint_error import CheckpointError, require
 from ptnt_mm.weights.reader.objects import (
     DTYPES,
     NAMES,
@@ -30,7 +31,6 @@ from ptnt_mm.weights.reader.objects import (
     finish,
     make_object,
 )
-from ptnt_mm.weights.reader.refusal import CheckpointError, require
 
 MAX_STEPS = 500_000  # opcodes, and objects in the result; a tensor takes about 30 opcodes
 MAX_DEPTH = 64  # containers inside containers

@@ -20,7 +20,7 @@ from mmengine.dist import barrier, get_rank
 
 from ptnt_mm.utils.atomic_files import sha256
 from ptnt_mm.weights.reader import archive, hub, mindspore_file, tensors_file
-from ptnt_mm.weights.reader.refusal import CheckpointError
+from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 
 _TIMEOUT = 30.0  # seconds without an answer from a server
 _IMPATIENCE = 3.0  # where a file would be useful but is not needed

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from ptnt_mm.utils.text import printable
+from ptnt_mm.weights.reader.checkpoint_error import CheckpointError, require
 from ptnt_mm.weights.reader.objects import DTYPES, check_size
-from ptnt_mm.weights.reader.refusal import CheckpointError, require
 
 _MAX_HEADER = 2**24  # bytes; a tensor takes about 100
 _MAX_TENSORS = 50_000

@@ -28,8 +28,8 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 import attacks
 
 from ptnt_mm.weights.reader import pickle_reader
+from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 from ptnt_mm.weights.reader.read import read_checkpoint
-from ptnt_mm.weights.reader.refusal import CheckpointError
 
 SECONDS = 5.0
 MEMORY = 2**30

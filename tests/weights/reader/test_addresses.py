@@ -6,8 +6,8 @@ import attacks
 import pytest
 import torch
 
+from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 from ptnt_mm.weights.reader.read import cache_path, read_checkpoint
-from ptnt_mm.weights.reader.refusal import CheckpointError
 
 
 def saved(path, checkpoint):

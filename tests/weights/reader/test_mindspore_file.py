@@ -10,8 +10,8 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from ptnt_mm.models import PyramidTNT
 from ptnt_mm.weights.files import describe_checkpoint
 from ptnt_mm.weights.pretrained import load_pretrained
+from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 from ptnt_mm.weights.reader.read import read_checkpoint
-from ptnt_mm.weights.reader.refusal import CheckpointError
 
 # mindspore/ccsrc/utils/checkpoint.proto: messages, and their fields with number, label and type.
 PROTO = dict(

@@ -18,6 +18,7 @@ from mmengine.logging import HistoryBuffer
 
 from ptnt_mm.utils.text import first_few
 from ptnt_mm.weights.reader import pickle_reader
+from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 from ptnt_mm.weights.reader.read import (
     cache_path,
     local_file,
@@ -26,7 +27,6 @@ from ptnt_mm.weights.reader.read import (
     refuse_forced_unsafe_loading,
     require_checkpoint,
 )
-from ptnt_mm.weights.reader.refusal import CheckpointError
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 from ptnt_mm.weights.reader.read import read_checkpoint
-from ptnt_mm.weights.reader.refusal import CheckpointError
 
 
 def write(path: Path, dtype: str, shape: list[int], nbytes: int, copies: int = 1) -> Path:

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from ptnt_mm.models import cpu_attention
-from ptnt_mm.models.cpu_attention import in_slices
+from ptnt_mm.models.kernels import memory
+from ptnt_mm.models.kernels.memory import in_slices
 
 ROWS, WIDTH = 100, 8
 
@@ -13,8 +13,8 @@ ROWS, WIDTH = 100, 8
 @pytest.fixture
 def calls(monkeypatch) -> list[int]:
     """Lengths that the function was called with; 13 rows or more are cut into slices of 12."""
-    monkeypatch.setattr(cpu_attention, 'SLICE_BYTES', 12 * 4 * WIDTH)
-    monkeypatch.setattr(cpu_attention, 'RECOMPUTE_BYTES', 12 * 4 * WIDTH)
+    monkeypatch.setattr(memory, 'SLICE_BYTES', 12 * 4 * WIDTH)
+    monkeypatch.setattr(memory, 'RECOMPUTE_BYTES', 12 * 4 * WIDTH)
     return []
 
 

@@ -1,4 +1,4 @@
-"""What commands print at their end: scores, paths, and the commands that follow."""
+"""The summaries that commands end with: scores, paths, and the commands that follow."""
 
 import shlex
 from argparse import Namespace
@@ -8,11 +8,11 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ptnt_mm.utils.console import show, spelled
+from ptnt_mm.utils.console import for_user, show
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.metrics import readable
 from ptnt_mm.utils.tables import listed, new_listing, to_text
-from ptnt_mm.utils.text import duration, near
+from ptnt_mm.utils.text import duration, from_here
 
 if TYPE_CHECKING:
     from mmengine.runner import Runner
@@ -33,7 +33,7 @@ _MOST = 30  # classes
 def after_new(
     found: Iterable[tuple[str, float | None, str]], folder: Path, has_errors: bool
 ) -> tuple[str, str]:
-    """The pretrained backbones by how they can be had, and the commands that follow."""
+    """The pretrained backbones by source, and the commands that follow."""
     title = (
         'Pretrained starts, by --backbone, with top-1 on ImageNet (or random, by --weights none):'
     )
@@ -55,9 +55,9 @@ def after_new(
 
 def after_pretrain(file: Path, backbone: str) -> str:
     """The commands that use the weights."""
-    path, name = shlex.quote(near(file)), shlex.quote(backbone)
+    path, name = shlex.quote(from_here(file)), shlex.quote(backbone)
     return (
-        f'Weights of the backbone: {near(file)}\n\nNext:\n'
+        f'Weights of the backbone: {from_here(file)}\n\nNext:\n'
         f'  ptnt new IMAGES PROJECT --backbone {name} --weights {path}\n'
         f'  ptnt train CONFIG --pretrained {path}\n'
         f'  ptnt checkpoint inspect {path}'
@@ -78,7 +78,7 @@ def after_train(runner: 'Runner', args: Namespace) -> str:
     except (OSError, UserError) as error:
         # Only the weights matter: a run that cannot be drawn is still successful.
         curves = None
-        show(spelled(f'warning: no curves were drawn: {error}'))
+        show(for_user(f'warning: no curves were drawn: {error}'))
     last, best = latest_checkpoint(work_dir), best_checkpoint(work_dir)
     paths = dict(
         checkpoint=last, best=None if best == last else best, log=log_file(), curves=curves
@@ -95,7 +95,7 @@ def after_train(runner: 'Runner', args: Namespace) -> str:
     parts = [
         f'Done in {duration(display.took)}{display.summary and ": "}{display.summary}',
         class_table(display.classes),
-        listed({name: near(path) for name, path in paths.items() if path}),
+        listed({name: from_here(path) for name, path in paths.items() if path}),
         '\n'.join(['Next:', *following]),
     ]
     return '\n\n'.join(filter(None, parts))
@@ -111,7 +111,7 @@ def after_test(metrics: dict[str, float], runner: 'Runner', args: Namespace) -> 
     parts = [
         listed(readable(metrics)) or NO_FIGURES,
         class_table(display_of(runner).classes),
-        listed({name: near(path) for name, path in paths.items() if path is not None}),
+        listed({name: from_here(path) for name, path in paths.items() if path is not None}),
     ]
     return '\n\n'.join(filter(None, parts))
 

@@ -29,8 +29,8 @@ import triton.language as tl
 from torch import Tensor
 from triton import knobs
 
-from ptnt_mm.models.attention import is_captured_for_export
 from ptnt_mm.models.blocks import NestedBlock
+from ptnt_mm.models.kernels.forms import is_captured_for_export
 from ptnt_mm.models.tokens import WORDS
 
 TYPES = (torch.float32, torch.bfloat16, torch.float16)
@@ -132,7 +132,7 @@ def _standardise(tile, channels, column, eps):
 
 @triton.jit
 def _norm(tile, weights, at, channels, column, eps):
-    """SentenceNorm: (R, C) -> (R, C)."""
+    """JointWordNorm: (R, C) -> (R, C)."""
     places, real = _norm_places(at, channels, column)
     gain = tl.load(weights + places, real, 0.0).to(tl.float32)
     shift = tl.load(weights + places + _WORDS * channels, real, 0.0).to(tl.float32)

@@ -15,7 +15,7 @@ from ptnt_mm.utils.errors import UserError
 
 
 @dataclass(frozen=True)
-class EarlierProject:
+class PreviousProject:
     """A project that was created before.
 
     Attributes:
@@ -65,7 +65,7 @@ class EarlierProject:
         return known + [name for name in classes if name not in known]
 
 
-def read_earlier(folder: Path) -> EarlierProject:
+def read_previous(folder: Path) -> PreviousProject:
     """Read the labels of a project.
 
     Raises:
@@ -81,7 +81,7 @@ def read_earlier(folder: Path) -> EarlierProject:
     for split in ('train', 'val', 'test'):
         for name in _names(folder / LABELS, split):
             splits[Path(images, name)] = split
-    return EarlierProject(folder, tuple(classes), splits)
+    return PreviousProject(folder, tuple(classes), splits)
 
 
 def _names(labels: Path, split: str) -> Iterable[str]:

@@ -15,7 +15,7 @@ from mmcv import ops
 from repository import ROOT
 
 from ptnt_mm.cli.main import run
-from ptnt_mm.mmcv_ops import place
+from ptnt_mm.mmcv_ops import installation
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.versions import provider
 
@@ -31,22 +31,24 @@ def mmcv_folder(tmp_path, monkeypatch) -> Path:
     (folder / 'version.py').write_text("__version__ = '2.1.0'\n")
     find = importlib.util.find_spec
     spec = importlib.util.spec_from_file_location('mmcv', folder / '__init__.py')
-    monkeypatch.setattr(place, 'find_spec', lambda name: spec if name == 'mmcv' else find(name))
+    monkeypatch.setattr(
+        installation, 'find_spec', lambda name: spec if name == 'mmcv' else find(name)
+    )
     return folder
 
 
 def test_install_and_remove(mmcv_folder, capsys):
     written = mmcv_folder / '_ext.py'
-    assert place.source().kind == place.OFFERED
+    assert installation.source().kind == installation.OFFERED
     assert run('mmcv-ops', ['install']) == 0
-    assert written.read_bytes() == place.EXTENSION.read_bytes()
+    assert written.read_bytes() == installation.EXTENSION.read_bytes()
     assert run('mmcv-ops', ['install']) == 0  # again, as an update does
     assert [file.name for file in mmcv_folder.glob('*_ext*')] == ['_ext.py']
-    assert place.source() == place.Source(place.INSTALLED, written)
+    assert installation.source() == installation.Source(installation.INSTALLED, written)
     assert run('mmcv-ops', ['remove']) == 0
     assert str(written) in capsys.readouterr().out.splitlines()[-1]
     assert not written.exists()
-    assert 'Nothing to do' in place.remove()
+    assert 'Nothing to do' in installation.remove()
 
 
 def outcomes(capsys) -> list[str]:
@@ -60,18 +62,18 @@ def outcomes(capsys) -> list[str]:
 @pytest.fixture
 def only_plain(monkeypatch):
     """Avoid the import of ptnt_mm, which takes seconds."""
-    name = 'ptnt_mm.mmcv_ops.place._PROGRAMS'
-    monkeypatch.setattr(name, {'import mmcv.ops': place._IMPORT})
+    name = 'ptnt_mm.mmcv_ops.installation._PROGRAMS'
+    monkeypatch.setattr(name, {'import mmcv.ops': installation._IMPORT})
 
 
 def test_status_differs_between_programs_while_nothing_is_installed(mmcv_folder, capsys):
     everywhere, after_us = outcomes(capsys)
     assert everywhere.startswith('fails: ') and '_ext' in everywhere
-    assert after_us.startswith('works, ptnt_mm') and str(place.EXTENSION) in after_us
+    assert after_us.startswith('works, ptnt_mm') and str(installation.EXTENSION) in after_us
 
 
 def test_status_of_our_file(mmcv_folder, capsys, only_plain):
-    place.install()
+    installation.install()
     (outcome,) = outcomes(capsys)
     assert outcome.startswith('works, ptnt_mm') and str(mmcv_folder / '_ext.py') in outcome
 
@@ -84,37 +86,37 @@ def test_status_of_a_compiled_module_that_does_not_load(mmcv_folder, capsys, onl
 def test_a_compiled_extension_wins_and_stays(mmcv_folder):
     compiled = mmcv_folder / f'_ext{EXTENSION_SUFFIXES[0]}'
     compiled.write_bytes(b'compiled')
-    assert 'Nothing to do' in place.install()
-    assert 'Nothing to do' in place.remove()
-    assert place.source() == place.Source(place.COMPILED, compiled)
+    assert 'Nothing to do' in installation.install()
+    assert 'Nothing to do' in installation.remove()
+    assert installation.source() == installation.Source(installation.COMPILED, compiled)
     assert compiled.read_bytes() == b'compiled' and not (mmcv_folder / '_ext.py').exists()
 
 
 def test_python_prefers_a_compiled_module_to_our_file(mmcv_folder):
-    place.install()
+    installation.install()
     compiled = mmcv_folder / f'_ext{EXTENSION_SUFFIXES[0]}'
     compiled.touch()
     assert PathFinder.find_spec('_ext', [str(mmcv_folder)]).origin == str(compiled)
 
 
-@pytest.mark.parametrize('action', [place.install, place.remove])
+@pytest.mark.parametrize('action', [installation.install, installation.remove])
 def test_file_of_another_package_is_kept(mmcv_folder, action):
     foreign = mmcv_folder / '_ext.py'
     foreign.write_text('"""Another stand-in."""\n')
     with pytest.raises(UserError, match='not written by ptnt_mm'):
         action()
     assert foreign.read_text() == '"""Another stand-in."""\n'
-    assert place.source().kind == place.FOREIGN
+    assert installation.source().kind == installation.FOREIGN
 
 
 def test_missing_packages_and_other_versions_are_reported(mmcv_folder, monkeypatch, capsys):
     (mmcv_folder / 'version.py').write_text("__version__ = '2.2.0'\n")
     assert run('mmcv-ops', ['install']) == 1
     assert 'mmcv 2.2.0 is not >=2.1,<2.2' in capsys.readouterr().err
-    monkeypatch.setattr(place, 'find_spec', lambda name: None)
+    monkeypatch.setattr(installation, 'find_spec', lambda name: None)
     with pytest.raises(UserError, match=f"pip install '{provider('mmcv-lite')}"):
-        place.install()
-    assert 'mmcv-lite' in place.status()
+        installation.install()
+    assert 'mmcv-lite' in installation.status()
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason='root may write anywhere')
@@ -122,20 +124,20 @@ def test_read_only_folder_is_refused(mmcv_folder):
     mmcv_folder.chmod(stat.S_IRUSR | stat.S_IXUSR)
     try:
         with pytest.raises(UserError, match='cannot be written'):
-            place.install()
+            installation.install()
     finally:
         mmcv_folder.chmod(stat.S_IRWXU)
 
 
 def test_the_finder_is_for_one_module_and_added_once(monkeypatch):
-    place.add_finder()
-    finders = [finder for finder in sys.meta_path if finder is place._Finder]
+    installation.add_finder()
+    finders = [finder for finder in sys.meta_path if finder is installation._Finder]
     assert len(finders) == 1
     # After Python's finders, so that a compiled extension comes first.
-    assert sys.meta_path.index(place._Finder) > sys.meta_path.index(PathFinder)
-    assert place._Finder.find_spec('mmcv._ext').origin == str(place.EXTENSION)
+    assert sys.meta_path.index(installation._Finder) > sys.meta_path.index(PathFinder)
+    assert installation._Finder.find_spec('mmcv._ext').origin == str(installation.EXTENSION)
     for name in ('mmcv', '_ext', 'mmcv._ext2', 'torchvision._C'):
-        assert place._Finder.find_spec(name) is None
+        assert installation._Finder.find_spec(name) is None
 
 
 def lite(folder: Path) -> Path:
@@ -144,7 +146,7 @@ def lite(folder: Path) -> Path:
     target = folder / 'site' / 'mmcv'
     ignored = shutil.ignore_patterns('_ext.*', 'csrc', '__pycache__')
     shutil.copytree(installed, target, ignore=ignored)
-    shutil.copyfile(place.EXTENSION, target / '_ext.py')
+    shutil.copyfile(installation.EXTENSION, target / '_ext.py')
     return target.parent
 
 

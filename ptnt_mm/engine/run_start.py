@@ -6,8 +6,8 @@ from pathlib import Path
 
 from mmengine.config import Config, ConfigDict
 
+from ptnt_mm.config.initial_weights import check_start, freeze_batch_norm, use_pretrained
 from ptnt_mm.config.settings import flat_settings
-from ptnt_mm.config.start import check_start, freeze_batch_norm, use_pretrained
 from ptnt_mm.config.stored import stored_config
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.run_checkpoints import (

@@ -1,4 +1,4 @@
-"""The data and the machine, from which a recipe is chosen: sizes, pixels, memory of a step."""
+"""The profile of data and machine that a recipe is chosen from: sizes, pixels, memory of a step."""
 
 import copy
 import io
@@ -191,7 +191,7 @@ def _of_weights(config: Config, model: nn.Module) -> int:
 
 
 @dataclass(frozen=True)
-class Facts:
+class Profile:
     """The inputs of a recipe's rules.
 
     Attributes:
@@ -215,7 +215,7 @@ class Facts:
         value_range: The values that images of more than 8 bits are loaded in; None for the hosts'
             loading.
         asked_tile: The requested side of tiles in pixels, 0 for whole images, if any.
-        whole: The facts of the whole images, if those to train on are their tiles.
+        whole: The profile of the whole images, if those to train on are their tiles.
     """
 
     task: str
@@ -236,7 +236,7 @@ class Facts:
     asked_detector: bool = False
     value_range: Range | None = None
     asked_tile: int | None = None
-    whole: 'Facts | None' = None
+    whole: 'Profile | None' = None
 
     @property
     def divisor(self) -> int:
@@ -248,7 +248,7 @@ class Facts:
         """The word for the images to train on."""
         return 'image' if self.whole is None else 'tile'
 
-    def of_tiles(self, tiles: Sequence[LabelledImage]) -> 'Facts':
+    def of_tiles(self, tiles: Sequence[LabelledImage]) -> 'Profile':
         """The same after the images to train on were cut into tiles.
 
         The objects that borders cut do not change the side of a small one.
@@ -265,18 +265,18 @@ class Facts:
         )
 
 
-def gather_facts(
+def profile_of(
     task: str,
     classes: tuple[str, ...],
     splits: Mapping[str, Sequence[LabelledImage]],
     detector: Detector,
     backbone: MeasuredBackbone,
-) -> Facts:
-    """The facts that the labels show; nothing is requested, and no memory is measured."""
+) -> Profile:
+    """What the labels show; nothing is requested, and no memory is measured."""
     train = splits['train']
     numbers = list(map(_number_of_objects, train))
     small, smaller = small_objects(train)
-    return Facts(
+    return Profile(
         task=task,
         counts={split: len(images) for split, images in splits.items()},
         classes=classes,

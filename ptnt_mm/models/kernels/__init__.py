@@ -1,0 +1,1 @@
+"""Whatever makes a network fast or small in memory and is not part of its equations."""

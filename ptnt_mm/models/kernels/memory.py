@@ -1,0 +1,87 @@
+"""How blocks save memory, and with it time, without changing a result (ours).
+
+On a CPU, what a block computes in between would be written to memory and read back, into pages that
+are new to the process in every pass.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+SLICE_BYTES = 4 * 2**20
+"""Size of a slice's widest intermediate tensor (measured, see ``docs/performance.md``)."""
+
+RECOMPUTE_BYTES = 40 * 2**20
+"""Widest intermediate tensor that is kept for the backward pass and not recomputed."""
+
+
+def add(tokens: Tensor, branch: Tensor, block: nn.Module) -> Tensor:
+    """``tokens + branch``, in the memory of the branch when autograd is off.
+
+    Not in a trace: torch.jit.trace traces a second time without autograd, and expects the same
+    graph. Not with forward hooks in the block, which may keep the branch.
+    """
+    if (
+        torch.is_grad_enabled()
+        or torch.jit.is_tracing()
+        or torch.compiler.is_compiling()
+        or branch.dtype != tokens.dtype
+        or any(module._forward_hooks for module in block.modules())
+    ):
+        return tokens + branch
+    return branch.add_(tokens)
+
+
+def run_block(block: nn.Module, with_cp: bool, *inputs: Any) -> Any:
+    """Call a block; with ``with_cp``, recompute its activations in the backward pass."""
+    if with_cp and torch.is_grad_enabled() and not torch.jit.is_tracing():
+        return checkpoint(block, *inputs, use_reentrant=False)
+    return block(*inputs)
+
+
+def normed_mlp(norm: nn.Module, mlp: nn.Module, tokens: Tensor) -> Tensor:
+    """``mlp(norm(tokens))`` in slices, for an MLP whose widest layer is ``fc1``: (B, N, C) each."""
+
+    def branch(rows: Tensor) -> tuple[Tensor]:
+        return (mlp(norm(rows)),)
+
+    (out,) = in_slices(branch, tokens.flatten(0, 1), mlp.fc1.out_features)
+    return out.view_as(tokens)
+
+
+def in_slices(
+    function: Callable[[Tensor], tuple[Tensor, ...]], rows: Tensor, width: int
+) -> tuple[Tensor, ...]:
+    """Apply a function with independent rows, slice by slice where that is faster.
+
+    It is faster on a CPU. With gradients, only the largest are sliced, and recomputed in the
+    backward pass: keeping the others takes more memory, but a tenth less time. A GPU and compiled
+    code do not need it.
+
+    Args:
+        function: (n, ...) -> tensors (n, ...), for any number n of rows.
+        rows: Input of the function, (N, ...).
+        width: Numbers per row in the function's widest intermediate tensor.
+    """
+    row_bytes = width * rows.element_size()
+    if _stays_whole(rows) or len(rows) * row_bytes <= _whole_bytes():
+        return function(rows)
+    parts = rows.split(max(1, SLICE_BYTES // row_bytes))
+    if torch.is_grad_enabled():
+        results = [checkpoint(function, part, use_reentrant=False) for part in parts]
+    else:
+        results = [function(part) for part in parts]
+    return tuple(torch.cat(column) for column in zip(*results, strict=True))
+
+
+def _stays_whole(rows: Tensor) -> bool:
+    """Whether slicing does not help; a traced graph would be fixed to this number of rows."""
+    return rows.device.type != 'cpu' or torch.compiler.is_compiling() or torch.jit.is_tracing()
+
+
+def _whole_bytes() -> int:
+    """Size up to which an intermediate tensor is not sliced."""
+    return RECOMPUTE_BYTES if torch.is_grad_enabled() else SLICE_BYTES
