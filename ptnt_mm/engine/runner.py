@@ -3,12 +3,13 @@
 import logging
 import shlex
 import subprocess
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from mmengine.config import Config
-from mmengine.logging import MMLogger
+from mmengine.logging import MessageHub, MMLogger
 from mmengine.registry import RUNNERS
 from mmengine.runner import BaseLoop, Runner
 from mmengine.runner.checkpoint import _load_checkpoint_to_model
@@ -27,6 +28,7 @@ from ptnt_mm.utils.terminal import FOR_THE_FILE, use_terminal
 from ptnt_mm.utils.versions import VERSIONS, installed, provider
 from ptnt_mm.weights.mmengine import require_safe_loading
 
+_SECOND = '%Y%m%d_%H%M%S'  # as in Runner.setup_env
 _PACKAGES = ('ptnt_mm', 'torchvision', 'mmcv', 'numpy', *VERSIONS)
 
 
@@ -121,6 +123,7 @@ def build_runner(config: Config, checkpoint: dict | None = None) -> Runner:
     require_safe_loading()
     import_host(ConfigView(config).scope)
     config = with_safeguards(config)
+    _wait_for_a_free_name(config)
     with explained_building(config.filename or 'the config'):
         if 'runner_type' in config:
             runner = RUNNERS.build(config)
@@ -130,6 +133,18 @@ def build_runner(config: Config, checkpoint: dict | None = None) -> Runner:
             runner.checkpoint = checkpoint
     runner.register_hook(RunDisplay())
     return runner
+
+
+def _wait_for_a_free_name(config: Config) -> None:
+    """Wait for the next second if this process began a run of the same name in this one.
+
+    MMEngine names a run's logger, message hub and visualizer after its config and the second of its
+    start; the later of two runs of one name would log into the folder of the other.
+    """
+    name = config.get('experiment_name') or Path(config.filename or '').stem
+    prefix = f'{name}_' if name else ''
+    while MessageHub.check_instance_created(prefix + time.strftime(_SECOND)):
+        time.sleep(0.05)
 
 
 def log_file() -> Path:

@@ -99,8 +99,10 @@ _OF_MINDSPORE = dict(
 
 
 def _from_efficientnet_pytorch(weights: Weights) -> Weights:
-    """Rename the parts of an EfficientNet-B0 or -Lite0 to timm's names."""
-    blocks = [(stage, i) for stage, depth in enumerate(_DEPTHS_OF_B0) for i in range(depth)]
+    """Rename the parts of an EfficientNet of any size, or of a lite one, to timm's names."""
+    count = 1 + max(int(found[1]) for found in map(_BLOCK_NUMBER.match, weights) if found)
+    depths = _DEPTHS_OF_EFFICIENTNETS.get(count, (count,))
+    blocks = [(stage, i) for stage, depth in enumerate(depths) for i in range(depth)]
     ours = {}
     for key, weight in weights.items():
         _, is_block, rest = key.rpartition('_blocks.')
@@ -115,7 +117,17 @@ def _from_efficientnet_pytorch(weights: Weights) -> Weights:
     return ours
 
 
-_DEPTHS_OF_B0 = (1, 2, 2, 3, 3, 4, 1)
+_BLOCK_NUMBER = re.compile(r'_blocks\.(\d+)')
+
+# How many blocks there are tells how many each stage has: the first and last stage of the lite
+# networks keep one, whatever the size (arXiv 1905.11946; TensorFlow's code of EfficientNet-Lite).
+_DEPTHS_OF_EFFICIENTNETS = {
+    sum(depths): depths
+    for scaled in [(1, 2, 2, 3, 3, 4, 1), (2, 3, 3, 4, 4, 5, 2), (2, 3, 3, 5, 5, 6, 2),
+                   (2, 4, 4, 6, 6, 8, 2), (3, 5, 5, 7, 7, 9, 3), (3, 6, 6, 8, 8, 11, 3),
+                   (4, 7, 7, 10, 10, 13, 4)]
+    for depths in [scaled, (1, *scaled[1:-1], 1)]
+}  # fmt: skip
 
 _AROUND_BLOCKS = dict(
     _conv_stem='conv_stem', _bn0='bn1', _conv_head='conv_head', _bn1='bn2', _fc='classifier'

@@ -11,9 +11,10 @@ from mmengine.model import BaseModel
 from mmengine.registry import HOOKS, MODELS
 from torch import Tensor
 from torch._dynamo.utils import counters
-from toy import toy_iterations, train
+from toy import quick, toy_config, toy_iterations, train
 
 import ptnt_mm  # noqa: F401  registers the backbone and the neck
+from ptnt_mm.engine.run_checkpoints import read_latest_checkpoint
 
 pytestmark = pytest.mark.slow
 
@@ -76,3 +77,11 @@ def test_a_compiled_step_trains_the_same(tmp_path: Path, micro_arch: dict):
     compiled = losses(tmp_path / 'compiled', arch, compile=dict(backend='eager'))
     assert counters['stats']['unique_graphs'] > 0, 'nothing was compiled'
     assert compiled == pytest.approx(plain, rel=1e-5)
+
+
+def test_a_compiled_run_can_be_resumed(tmp_path: Path):
+    config = quick(toy_config(tmp_path, 1, compile=dict(backend='eager')))
+    train(config)
+    assert counters['stats']['unique_graphs'] > 0, 'nothing was compiled'
+    _, stored = read_latest_checkpoint(tmp_path)
+    assert stored['optimizer']['state']

@@ -8,6 +8,7 @@ import attacks
 import pytest
 import torch
 from mmengine.config import Config
+from toy import quick, toy_config
 
 from ptnt_mm.engine.hooks.checkpointing import RemoveEarlierRunHook
 from ptnt_mm.engine.run_checkpoints import (
@@ -17,6 +18,7 @@ from ptnt_mm.engine.run_checkpoints import (
     read_latest_checkpoint,
     require_fresh,
 )
+from ptnt_mm.engine.runner import build_runner
 from ptnt_mm.engine.work_dir import create_work_dir
 from ptnt_mm.utils.errors import UserError
 
@@ -222,3 +224,11 @@ def test_a_message_names_the_checkpoint_to_continue_from(tmp_path: Path):
     checkpoint = save(tmp_path / 'epoch_2.pth')
     described, again = describe_last_checkpoint(tmp_path)
     assert str(checkpoint) in described and again == 'continue'
+
+
+def test_two_runs_of_one_second_keep_their_own_logs(tmp_path: Path):
+    first, second = (
+        build_runner(quick(toy_config(tmp_path / name, experiment_name='twin'))) for name in 'ab'
+    )
+    assert first.timestamp < second.timestamp
+    assert first.visualizer is not second.visualizer and first.message_hub is not second.message_hub

@@ -88,6 +88,9 @@ def test_commands_of_all_networks(capsys):
 
 @pytest.mark.parametrize('word', ['inner_heads=1', 'detr_tnt_s_50e', 'semantic_fpn_tnt_s_40k'])
 def test_experiments_are_tried_on_the_demo_set(capsys, tmp_path: Path, monkeypatch, word: str):
+    for folder in ('data/demo', 'data/demo_cls'):
+        (tmp_path / folder).mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
     tried = []
 
     def train(config: Config, work_dir: Path, overwrite: bool) -> None:
@@ -105,6 +108,13 @@ def test_experiments_are_tried_on_the_demo_set(capsys, tmp_path: Path, monkeypat
         assert status == 1 and 'failed: no demo set' in printed and '1 experiments failed' in errors
     else:
         assert status == 0 and printed.endswith(': works\n')
+
+
+def test_experiments_need_the_demo_set(capsys, tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    status, printed, errors = run(capsys, 'try')
+    assert status == 1 and not printed
+    assert 'data/demo does not exist: create the demo set with `ptnt demo`' in errors
 
 
 def test_an_unknown_config(capsys):

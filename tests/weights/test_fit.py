@@ -4,6 +4,7 @@ import copy
 import re
 
 import pytest
+import timm
 import torch
 from detector_runs import ARCH, TNT_ARCH, Detector
 from mmengine.model import BaseModule
@@ -419,3 +420,13 @@ def test_the_wrapper_of_names_of_another_source_is_removed():
     weights = {'module._conv_stem.weight': torch.ones(1), 'module._fc.bias': torch.ones(1)}
     found, others = split_prefix(weights)
     assert set(found) == {'_conv_stem.weight', '_fc.bias'} and not others
+
+
+@pytest.mark.parametrize('name', [f'lite{i}' for i in range(5)] + [f'b{i}' for i in range(8)])
+def test_efficientnets_of_every_size_get_timms_names(name: str):
+    with torch.device('meta'):
+        own = timm.create_model(f'tf_efficientnet_{name}').state_dict()
+    blocks = len({tuple(key.split('.')[1:3]) for key in own if key.startswith('blocks.')})
+    keys = ['_conv_stem.weight', *(f'_blocks.{i}._depthwise_conv.weight' for i in range(blocks))]
+    found = names.by_our_names(dict.fromkeys(keys, torch.ones(1)))
+    assert len(found) == blocks + 1 and found.keys() <= own.keys()

@@ -20,6 +20,7 @@ DEMOS = dict(
     mmseg='demo_semantic_fpn_ptnt_ti',
     mmpretrain='demo_classifier_ptnt_ti',
 )
+DATA = ('data/demo', 'data/demo_cls')
 CLASSES = dict(mmdet=4, mmseg=5, mmpretrain=4)
 
 
@@ -59,7 +60,15 @@ def try_experiments(words: list[str], work_dirs: Path) -> Iterator[tuple[Experim
 
     Yields:
         Each row, and why it failed, or an empty text.
+
+    Raises:
+        UserError: if the demo set is missing, before anything runs.
     """
+    if missing := [folder for folder in DATA if not Path(folder).is_dir()]:
+        raise UserError(
+            f'{missing[0]} does not exist: create the demo set with `ptnt demo`, and the images of '
+            f'its classes with `python tools/make_demo_crops.py {" ".join(DATA)}`'
+        )
     for number, (row, command) in enumerate(commands(read_tables()), start=1):
         line = shlex.join(command)
         if words and not any(word in line for word in words):

@@ -9,6 +9,8 @@ from mmengine.dist import is_main_process, master_only
 from mmengine.fileio import LocalBackend, register_backend
 from mmengine.hooks import CheckpointHook, Hook
 from mmengine.runner import Runner
+from mmengine.utils import apply_to
+from torch import Tensor
 
 from ptnt_mm.engine.hooks.average_buffers import AverageBuffersHook
 from ptnt_mm.engine.run_checkpoints import checkpoints_in
@@ -56,6 +58,13 @@ class WholeCheckpointHook(CheckpointHook):
         if is_local and is_main_process():
             remove_partials(Path(self.out_dir))
         self.file_backend = _DeferredRemoval(self.file_backend)
+
+    def before_save_checkpoint(self, runner: Any, checkpoint: dict) -> None:
+        """Save plain tensors: torch.compile marks the optimizer's, which no safe reader accepts."""
+        if 'optimizer' in checkpoint:
+            checkpoint['optimizer'] = apply_to(
+                checkpoint['optimizer'], lambda entry: isinstance(entry, Tensor), Tensor.detach
+            )
 
     def _save_checkpoint_with_step(self, runner: Any, step: int, meta: dict) -> None:
         for hook in runner.hooks:

@@ -14,6 +14,7 @@ from mmengine.runner import IterBasedTrainLoop
 from torch import Tensor
 
 from ptnt_mm.config.build import unwrapped
+from ptnt_mm.engine.hooks.checkpointing import WholeCheckpointHook
 from ptnt_mm.engine.run_checkpoints import describe_last_checkpoint
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.errors import UserError
@@ -179,7 +180,7 @@ def _is_the_schedule(bad: list[str]) -> bool:
 
 def _writers(runner: Any) -> list[str]:
     """Names of hooks that may change a checkpoint, without MMEngine's and this package's."""
-    kinds = {type(hook) for hook in runner.hooks} - {_CheckCheckpoint, EMAHook}
+    kinds = {type(hook) for hook in runner.hooks} - {_CheckCheckpoint, WholeCheckpointHook, EMAHook}
     unchanged = Hook.before_save_checkpoint
     return sorted(kind.__name__ for kind in kinds if kind.before_save_checkpoint is not unchanged)
 
