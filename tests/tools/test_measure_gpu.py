@@ -58,7 +58,8 @@ def test_losses_side_by_side(tmp_path):
         lines = [*({'loss': loss} for loss in losses), {'coco/bbox_mAP': 0.1}]
         scalars.write_text('\n'.join(map(json.dumps, lines)))
     table = tool.curves(tmp_path, ['seed-1', 'graphs'])
-    assert '|  3.000 |  3.500 |' in table and '| 21 to 24' in table and '|  1.000 |  1.500 |' in table
+    assert '|  3.000 |  3.500 |' in table and '|  1.000 |  1.500 |' in table
+    assert '| 21 to 24' in table
 
 
 def test_a_variant_is_kept_if_one_batch_gains():
