@@ -2,6 +2,7 @@
 
 import copy
 import os
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 
 import torch
@@ -12,6 +13,7 @@ from ptnt_mm.config.read import require_keys
 from ptnt_mm.config.settings import type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.epochs import stretch
+from ptnt_mm.engine.hooks.cuda_graphs import require_cuda
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import unknown_name
 
@@ -27,12 +29,18 @@ LOG_BACKENDS = {
 """MMEngine's backends by the package that each needs."""
 
 
+PADDING = 160
+"""With CUDA graphs, batches are padded to multiples of so many pixels: 800 is one. What it costs:
+``docs/performance.md``."""
+
+
 def with_modes(
     config: Config,
     *,
     epochs: int | None = None,
     amp: bool = False,
     sync_bn: bool = False,
+    cuda_graphs: bool = False,
     auto_scale_lr: bool = False,
     log: str | None = None,
     deterministic: bool = False,
@@ -53,6 +61,8 @@ def with_modes(
         require_accelerator('mixed precision (AmpOptimWrapper)')
     if sync_bn:
         use_sync_bn(config)
+    if cuda_graphs:
+        use_cuda_graphs(config)
     if auto_scale_lr:
         scale_learning_rate(config)
     if log is not None:
@@ -87,6 +97,32 @@ def use_sync_bn(config: Config) -> None:
     """
     require_accelerator('`sync_bn=True`')
     config.sync_bn = 'torch'
+
+
+def use_cuda_graphs(config: Config) -> None:
+    """Run backbone and neck as CUDA graphs, and pad batches so that they have few sizes.
+
+    Where images are resized to a short side that is a multiple of ``PADDING``, batches are padded
+    to multiples of it.
+
+    Raises:
+        UserError: if there is no CUDA device.
+    """
+    require_cuda('`cuda_graphs=True`')
+    view = ConfigView(config)
+    if 'CudaGraphHook' not in map(type_name, view.custom_hooks):
+        config.custom_hooks = [*view.custom_hooks, dict(type='CudaGraphHook')]
+    divisor = view.preprocessor.get('pad_size_divisor')
+    if divisor and PADDING % divisor == 0 and any(map(_has_short_side, view.train.pipeline)):
+        view.preprocessor['pad_size_divisor'] = PADDING
+
+
+def _has_short_side(transform: Mapping) -> bool:
+    """Whether a transform resizes to a short side that needs no padding."""
+    if type_name(transform) != 'Resize' or not transform.get('keep_ratio'):
+        return False
+    scale = transform.get('scale')
+    return isinstance(scale, Sequence) and min(scale) % PADDING == 0
 
 
 def scale_learning_rate(config: Config) -> None:

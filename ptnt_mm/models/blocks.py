@@ -112,7 +112,7 @@ class NarrowNorm(nn.LayerNorm):
 
 
 class DropPath(nn.Module):
-    """Drop a whole residual branch, independently for each entry of the batch axis.
+    """Add a residual branch that is sometimes dropped, independently for each entry of the batch.
 
     Kept branches are divided by the probability of being kept, which preserves the mean.
 
@@ -124,18 +124,21 @@ class DropPath(nn.Module):
         super().__init__()
         self.rate = rate
 
-    def forward(self, branch: Tensor) -> Tensor:
-        """(B, ...) -> (B, ...)."""
-        factors = self.factors((branch.shape[0],) + (1,) * (branch.dim() - 1), branch)
-        return branch if factors is None else branch * factors
+    @property
+    def drops(self) -> bool:
+        """Whether branches are dropped in the current mode."""
+        return self.training and self.rate > 0.0
 
-    def factors(self, shape: tuple[int, ...], like: Tensor) -> Tensor | None:
-        """Draw a branch's factors, 0 or 1 / (1 - rate), or return None where nothing is dropped."""
-        if not self.training or self.rate == 0.0:
-            return None
-        keep = 1.0 - self.rate
-        mask = torch.empty(shape, dtype=like.dtype, device=like.device).bernoulli_(keep)
-        return mask.div_(keep)
+    def forward(self, tokens: Tensor, branch: Tensor) -> Tensor:
+        """Tokens (B, ...) plus their branch (B, ...) where it is kept -> (B, ...)."""
+        if not self.drops:
+            return tokens + branch
+        kept = self.draw((branch.shape[0],) + (1,) * (branch.dim() - 1), branch)
+        return torch.addcmul(tokens, branch, kept, value=1 / (1 - self.rate))
+
+    def draw(self, shape: tuple[int, ...], like: Tensor) -> Tensor:
+        """1 for branches that are kept, 0 for others, in the type of ``like``."""
+        return torch.empty(shape, dtype=like.dtype, device=like.device).bernoulli_(1 - self.rate)
 
     def extra_repr(self) -> str:
         """Show the rate where the module is printed."""
@@ -235,10 +238,16 @@ class OuterBlock(nn.Module):
             hw: Grid of the sentences, in tokens.
             form: Of the outer attention, from :meth:`OuterAttention.form`.
         """
-        outer = add(outer, self.drop_path(self.outer_attn(self.outer_norm1(outer), hw, form)), self)
+        outer = self._add(outer, self.outer_attn(self.outer_norm1(outer), hw, form))
         branch = normed_mlp(self.outer_norm2, self.outer_mlp, outer)
-        outer = add(outer, self.drop_path(self.se_layer(branch)), self)
+        outer = self._add(outer, self.se_layer(branch))
         return outer if self.peg is None else self.peg(outer, hw)
+
+    def _add(self, tokens: Tensor, branch: Tensor) -> Tensor:
+        """``tokens + drop_path(branch)``."""
+        if self.drop_path.drops:
+            return self.drop_path(tokens, branch)
+        return add(tokens, branch, self)
 
 
 def word_to_sentence(words: int, inner_dim: int, outer_dim: int) -> tuple[nn.Module, ...]:
@@ -321,8 +330,8 @@ class NestedBlock(OuterBlock):
 
     def _inner(self, inner: Tensor) -> tuple[Tensor, Tensor]:
         """Words of n sentences (n, m, c) -> the same and their sum for each sentence (n, C)."""
-        inner = inner + self.drop_path(self.inner_attn(self.inner_norm1(inner)))
-        inner = inner + self.drop_path(self.inner_mlp(self.inner_norm2(inner)))
+        inner = self.drop_path(inner, self.inner_attn(self.inner_norm1(inner)))
+        inner = self.drop_path(inner, self.inner_mlp(self.inner_norm2(inner)))
         # Words are added to their sentence without drop path, as published.
         return inner, self.proj_norm2(self.proj(self.proj_norm1(inner).flatten(1)))
 

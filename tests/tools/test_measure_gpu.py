@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmark.contenders import check_name
+
 from .workplace import load_tool
 
 tool = load_tool('dev/measure_gpu')
@@ -47,19 +49,45 @@ def test_an_unknown_step(commands, tmp_path, capsys):
 
 
 def test_losses_side_by_side(tmp_path):
-    for name, losses in {'float32': [3.0] * 20 + [1.0] * 5, 'amp': [3.5] * 20 + [1.5] * 4}.items():
-        scalars = tmp_path / f'training-{name}' / 'date' / 'vis_data' / 'scalars.json'
+    for name, losses in {
+        'seed-1': [3.0] * 20 + [1.0] * 5,
+        'graphs': [3.5] * 20 + [1.5] * 4,
+    }.items():
+        scalars = tmp_path / name / 'date' / 'vis_data' / 'scalars.json'
         scalars.parent.mkdir(parents=True)
         lines = [*({'loss': loss} for loss in losses), {'coco/bbox_mAP': 0.1}]
         scalars.write_text('\n'.join(map(json.dumps, lines)))
-    table = tool.curves(tmp_path)
-    assert '3.000 | 3.500' in table and '| 21 to 24' in table and '1.000 | 1.500' in table
+    table = tool.curves(tmp_path, ['seed-1', 'graphs'])
+    assert '|  3.000 |  3.500 |' in table and '|  1.000 |  1.500 |' in table
+    assert '| 21 to 24' in table
+
+
+def test_a_variant_is_kept_if_one_batch_gains():
+    ratios = {
+        tool.BASELINE: (1, 1),
+        'ptnt_s_triton+graph': (0.97, 0.94),
+        'ptnt_s+compile': (0.96, 1.2),
+        'ptnt_s': (1.5, 1.1),
+    }
+    rows = [
+        dict(name=name, batch=batch, ratio=ratio)
+        for name, both in ratios.items()
+        for batch, ratio in zip((2, 8), both, strict=True)
+    ]
+    lines = tool.verdicts(rows).splitlines()
+    assert len(lines) == 2 + 3, 'the baseline has no line'
+    assert '0.97' in lines[2] and 'kept' in lines[2] and 'deleted' in lines[3]
+    assert 'deleted' not in lines[4], 'plain code is under no rule'
 
 
 @pytest.mark.parametrize('device', ['cpu', 'cuda:1'])
 def test_every_step_names_its_device_and_folder(device, tmp_path):
     steps = tool.steps_for(device, tmp_path)
-    for name in ('speed', 'ways', 'float32', 'compiled'):
+    for name in tool.TIMED:
         words = list(map(str, steps[name]))
         assert words[words.index('--device') + 1] == device and str(tmp_path / name) in words
-    assert ('training-amp' in steps) == (device != 'cpu')
+        models = words[words.index('--models') + 1 : words.index('--rounds')]
+        for model in models:
+            check_name(model)
+    assert ('graphs' in steps) == (device != 'cpu')
+    assert next(iter(steps)) == 'tests', 'parity comes before any time'

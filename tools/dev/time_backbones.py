@@ -1,4 +1,4 @@
-"""Time backbones side by side, measure their memory, and draw both.
+"""Time backbones, or whole detectors, side by side, measure their memory, and draw both.
 
 Examples:
     python tools/dev/time_backbones.py --out bench   # 15 minutes: the tables of docs/performance.md
@@ -40,7 +40,7 @@ def main(words: list[str] | None = None) -> int:
     parser = Parser(__doc__)
     parser.add_argument(
         '--models', nargs='+', default=MODELS, metavar='NAME',
-        help=f'{", ".join(BUILDERS)}; each may end in one of {", ".join(WAYS)}; ratios '
+        help=f'{", ".join(BUILDERS)}; each may end in any of {", ".join(WAYS)}; ratios '
         'refer to the first',
     )  # fmt: skip
     parser.add_argument('--modes', nargs='+', choices=MODES, default=list(MODES))
@@ -61,6 +61,9 @@ def main(words: list[str] | None = None) -> int:
         '--sides', nargs='*', type=positive, default=[256, 512, 1024, 2048], metavar='PIXELS',
         help='side lengths for the figure over image sizes; without a number, skip it',
     )  # fmt: skip
+    parser.add_argument(
+        '--no-memory', action='store_true', help='on a CPU, skip it: a process each'
+    )
     parser.add_argument('--out', type=Path, metavar='FOLDER', help=f'for {", ".join(FILES)}')
     parser.add_argument('--overwrite', action='store_true', help='replace existing files')
     words = sys.argv[1:] if words is None else words
@@ -86,7 +89,7 @@ def time_backbones(args: argparse.Namespace) -> None:
     for shape, batch, dtype, mode in product(args.sizes, args.batches, args.dtypes, args.modes):
         setting = Setting(mode, shape, batch, dtype, args.device)
         timed = time_contenders(args.models, setting, args.rounds)
-        rows += [with_costs(row, args.threads) for row in timed]
+        rows += timed if args.no_memory else [with_costs(row, args.threads) for row in timed]
     squares = []
     for side in args.sides:
         setting = Setting(FORWARD, (side, side), args.batches[0], args.dtypes[0], args.device)

@@ -63,7 +63,9 @@ class TritonNestedBlock(NestedBlock):
         if is_captured_for_export():
             return super()._inner(inner)
         weights = torch.cat([weight.flatten() for weight in self._inner_weights()])
-        kept = self.drop_path.factors((2, len(inner)), inner)
+        kept, drop_path = None, self.drop_path
+        if drop_path.drops:
+            kept = drop_path.draw((2, len(inner)), inner).div_(1 - drop_path.rate)
         heads, units = self.inner_attn.num_heads, self.inner_mlp.fc1.out_features
         eps = self.inner_norm1.eps
         inner, normed = inner_transformer(inner, weights, kept, heads, units, eps)

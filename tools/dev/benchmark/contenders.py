@@ -1,33 +1,40 @@
-"""The backbones to compare: those of this package, and published ones of other packages."""
+"""What is compared: backbones of this and other packages, and whole detectors with them."""
 
 from collections.abc import Callable
 from functools import partial
 
 from torch import Tensor, nn
 
+from benchmark.detectors import CONFIGS, DetectorLosses
 from ptnt_mm.config.hosts import import_host
 from ptnt_mm.models import CPVT, TNT, PyramidTNT
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import unknown_name
 
-COMPILED = '+compile'
-"""Suffix of a name: run the model with torch.compile."""
+COMPILED, TREES = '+compile', '+trees'
+"""Run the model with torch.compile; with its own CUDA graphs."""
 
 GRAPH = '+graph'
-"""Suffix of a name: record the work as a CUDA graph once, and replay it."""
+"""Run it as CUDA graphs: in training those of ``ptnt train --cuda-graphs``."""
 
 CHANNELS_LAST = '+channels_last'
-"""Suffix of a name: weights and images in that order."""
+"""Weights and images in that order."""
 
-WAYS = (COMPILED, GRAPH, CHANNELS_LAST)
-"""Suffixes; a name has one at most."""
+OPTIMIZERS = {'+foreach': dict(foreach=True), '+fused': dict(fused=True)}
+"""A training step includes AdamW, with these settings."""
+
+WAYS = (COMPILED, TREES, GRAPH, CHANNELS_LAST, *OPTIMIZERS)
+"""Suffixes of a name, in any number."""
+
+
+def ways_of(name: str) -> set[str]:
+    """The suffixes of a name."""
+    return {f'+{way}' for way in name.split('+')[1:]}
 
 
 def without_way(name: str) -> str:
-    """The name of the model, without a suffix."""
-    for way in WAYS:
-        name = name.removesuffix(way)
-    return name
+    """The name of the model, without suffixes."""
+    return name.partition('+')[0]
 
 
 def _peer(name: str, **options) -> nn.Module:
@@ -101,6 +108,7 @@ BUILDERS: dict[str, Callable[[], nn.Module]] = {
     'pvt_v2_b1': partial(_peer, 'PyramidVisionTransformerV2', num_layers=(2, 2, 2, 2), **_PVT_V2),
     'pvt_v2_b2': partial(_peer, 'PyramidVisionTransformerV2', num_layers=(3, 4, 6, 3), **_PVT_V2),
     'resnet50': partial(_peer, 'ResNet', depth=50),
+    **{name: partial(DetectorLosses, config) for name, config in CONFIGS.items()},
 }
 """All contenders, without suffixes."""
 
@@ -109,6 +117,8 @@ def check_name(name: str) -> None:
     """Raise a UserError that suggests the closest name if there is no such contender."""
     if without_way(name) not in BUILDERS:
         raise UserError(unknown_name('model', name, BUILDERS))
+    for way in ways_of(name).difference(WAYS):
+        raise UserError(unknown_name('way', way, WAYS))
 
 
 def build_contender(name: str) -> nn.Module:

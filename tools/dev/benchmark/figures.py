@@ -34,8 +34,7 @@ def draw_speed_and_memory(rows: list[Row], machine: dict[str, Any], out_file: Pa
     axes.set_ylim(bottom=0)
     if rows:
         axes.set_title(str(rows[0].setting), color=INK, fontsize=10)
-    # A legend, because names next to points would overlap.
-    axes.legend(frameon=False)
+        axes.legend(frameon=False)  # because names next to points would overlap
     save_figure(axes.figure, out_file)
 
 

@@ -8,7 +8,8 @@ from functools import cache
 
 import torch
 
-from benchmark.contenders import GRAPH, build_contender, counted_as
+from benchmark.contenders import GRAPH, build_contender, counted_as, ways_of
+from benchmark.detectors import CONFIGS
 from benchmark.memory import allocated_by, resident_memory
 from benchmark.report import Row
 from benchmark.timing import Setting, interleave, prepare_run
@@ -56,7 +57,7 @@ def time_contenders(models: list[str], setting: Setting, rounds: int) -> list[Ro
 
 def _allocated(name: str, run: Callable[[], None], setting: Setting) -> int | None:
     """Memory on a GPU. A graph has none: it allocates while it is recorded."""
-    if setting.device == 'cpu' or name.endswith(GRAPH):
+    if setting.device == 'cpu' or GRAPH in ways_of(name):
         return None
     return allocated_by(run, setting.device)
 
@@ -66,7 +67,8 @@ def with_costs(row: Row, threads: int) -> Row:
     if row.setting.device == 'cpu':
         tell(f'memory of {row.name}')
         row = replace(row, peak_bytes=resident_memory(row.name, row.setting, threads))
-    return replace(row, multiply_adds=_count(counted_as(row.name), row.setting.size))
+    name = counted_as(row.name)
+    return row if name in CONFIGS else replace(row, multiply_adds=_count(name, row.setting.size))
 
 
 @cache

@@ -9,7 +9,18 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from benchmark.contenders import CHANNELS_LAST, COMPILED, GRAPH, build_contender
+from benchmark.contenders import (
+    CHANNELS_LAST,
+    COMPILED,
+    GRAPH,
+    OPTIMIZERS,
+    TREES,
+    build_contender,
+    ways_of,
+)
+from benchmark.detectors import DetectorLosses
+from benchmark.graph_stand_in import GraphStandIn
+from ptnt_mm.engine.hooks.cuda_graphs import GraphedPart
 from ptnt_mm.utils.errors import UserError
 
 FORWARD, TRAINING = 'forward', 'training step'
@@ -21,7 +32,8 @@ class Setting:
     """The work that is timed."""
 
     mode: str
-    """One of :data:`MODES`; a training step is a forward and a backward pass."""
+    """One of :data:`MODES`; a training step is a forward and a backward pass, and an optimizer's
+    step if the contender has one."""
 
     size: tuple[int, int]
     """Height and width of the images, in pixels."""
@@ -60,34 +72,46 @@ def prepare_run(
     Raises:
         UserError: if a package or memory for the contender is missing, or compilation fails.
     """
+    ways = ways_of(name)
     torch.manual_seed(0)
     model = build_contender(name).to(setting.device)
     model.train(setting.mode == TRAINING)
     image = torch.randn(setting.batch, 3, *setting.size, device=setting.device)
-    if name.endswith(CHANNELS_LAST):
+    if CHANNELS_LAST in ways:
         model.to(memory_format=torch.channels_last)
         image = image.contiguous(memory_format=torch.channels_last)
-    if name.endswith(COMPILED):
-        model.compile(dynamic=False)
-    work = _train if setting.mode == TRAINING else _forward
-    lower = setting.dtype != 'float32'
-    dtype = getattr(torch, setting.dtype)
-    graph = name.endswith(GRAPH)
+    parts = model.parts if isinstance(model, DetectorLosses) else [model]
+    for part in parts if ways & {COMPILED, TREES} else ():
+        part.compile(dynamic=False, mode='reduce-overhead' if TREES in ways else None)
+    is_recorded = GRAPH in ways and setting.mode == FORWARD
+    graphed = []
+    if GRAPH in ways and setting.mode == TRAINING:
+        capture = GraphStandIn() if setting.device == 'cpu' else None
+        graphed = [GraphedPart(part, after=1, capture=capture) for part in parts]
+    for part in graphed:
+        part.install()
+    optimizer = None
+    for way in ways & OPTIMIZERS.keys():
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-6, **OPTIMIZERS[way])
+    lower, dtype = setting.dtype != 'float32', getattr(torch, setting.dtype)
+    device = torch.device(setting.device).type
 
     def start(image: Tensor = image) -> None:
-        # A graph replays the casts of weights, so none may come from the cache of another pass.
-        device = torch.device(setting.device).type
-        with torch.autocast(device, dtype=dtype, enabled=lower, cache_enabled=not graph):
-            work(model, image)
+        # A recorded pass replays the casts of weights: none may come from another pass's cache.
+        with torch.autocast(device, dtype=dtype, enabled=lower, cache_enabled=not is_recorded):
+            if setting.mode == FORWARD:
+                _forward(model, image)
+            else:
+                _train(model, image, graphed, optimizer)
 
     try:
-        if graph:
+        if is_recorded:
             start = _Recorded(start, setting.device)
         start(*(() if warm_up is None else (image[..., : warm_up[0], : warm_up[1]],)))
     except (torch.OutOfMemoryError, MemoryError) as error:
         raise UserError(f'{name} does not fit into memory: {setting}') from error
     except RuntimeError as error:
-        if not name.endswith((COMPILED, GRAPH)):
+        if not ways & {COMPILED, TREES, GRAPH}:
             raise
         raise UserError(f'{name} cannot run: {type(error).__name__}: {error}') from error
 
@@ -143,7 +167,16 @@ def _forward(model: nn.Module, image: Tensor) -> None:
     model(image)
 
 
-def _train(model: nn.Module, image: Tensor) -> None:
+def _train(
+    model: nn.Module,
+    image: Tensor,
+    graphed: list[GraphedPart],
+    optimizer: torch.optim.Optimizer | None,
+) -> None:
+    for part in graphed:
+        part.start_step()
     loss = sum(output.float().mean() for output in model(image))
     loss.backward()
+    if optimizer is not None:
+        optimizer.step()
     model.zero_grad(set_to_none=True)

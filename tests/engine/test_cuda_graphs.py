@@ -1,0 +1,269 @@
+"""Backbone and neck as CUDA graphs, which a stand-in captures: all but the capture itself."""
+
+import copy
+from pathlib import Path
+
+import pytest
+import torch
+from micro import MICRO_ARCH
+from mmengine.config import Config
+from mmengine.hooks import EMAHook, Hook
+from mmengine.model import BaseModel, MMDistributedDataParallel
+from mmengine.registry import MODELS
+from mmengine.runner import Runner
+from torch import Tensor, nn
+from toy import quick, same, toy_iterations
+
+from benchmark.graph_stand_in import GraphStandIn
+from ptnt_mm import api
+from ptnt_mm.engine import modes
+from ptnt_mm.engine.hooks import CudaGraphHook
+from ptnt_mm.engine.hooks import cuda_graphs as module
+from ptnt_mm.engine.hooks.cuda_graphs import GraphedPart
+from ptnt_mm.models import PyramidTNT, TransposedConvNeck
+from ptnt_mm.utils.errors import UserError
+
+
+@MODELS.register_module()
+class GraphedToy(BaseModel):
+    """Everything that graphs could spoil: dropped paths, BatchNorm, maps that go on to a neck."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.backbone = PyramidTNT(MICRO_ARCH, drop_path_rate=0.3, drop_rate=0.1)
+        self.neck = TransposedConvNeck(self.backbone.out_channels)
+
+    def forward(self, inputs: list[Tensor], data_samples: list, mode: str = 'tensor'):
+        # The toy's rows are four numbers: three make an image, and the first chooses its size.
+        rows = torch.stack(list(inputs))
+        width = 64 if rows[0, 0] < 0.5 else 96
+        images = rows[:, 1:, None, None] * torch.linspace(-1, 1, 64 * width).view(64, width)
+        levels = self.neck(self.backbone(images))
+        return dict(loss=sum((level - 1).square().mean() for level in levels))
+
+
+class Losses(Hook):
+    """Those of a run."""
+
+    def __init__(self):
+        self.values: list[float] = []
+
+    def after_train_iter(self, runner, batch_idx, data_batch=None, outputs=None) -> None:
+        self.values.append(outputs['loss'].item())
+
+
+def run(folder: Path, capture: GraphStandIn | None, **settings) -> tuple[dict, list[float]]:
+    """The weights and the losses of a run, with graphs if there is a capture."""
+    config = quick(toy_iterations(folder, 8, model=dict(type='GraphedToy'), **settings))
+    config.optim_wrapper.optimizer = dict(type='SGD', lr=0.05, momentum=0.9)
+    config.experiment_name = f'{folder.name}_{id(folder)}'
+    runner, losses = Runner.from_cfg(config), Losses()
+    runner.register_hook(losses)
+    if capture is not None:
+        runner.register_hook(CudaGraphHook(after=2, capture=capture))
+    runner.train()
+    assert 'forward' not in vars(runner.model.backbone), 'restored'
+    weights = {name: value.clone() for name, value in runner.model.state_dict().items()}
+    averages = [hook.ema_model.state_dict() for hook in runner.hooks if isinstance(hook, EMAHook)]
+    return weights | {
+        f'ema.{n}': v.clone() for one in averages for n, v in one.items()
+    }, losses.values
+
+
+SETTINGS = {
+    'plain': {},
+    'accumulation': dict(optim_wrapper=dict(accumulative_counts=3)),
+    'clipping': dict(optim_wrapper=dict(clip_grad=dict(max_norm=0.1))),
+    'averages': dict(custom_hooks=[dict(type='RepeatableHook'), dict(type='EMAHook')]),
+    'bfloat16': dict(optim_wrapper=dict(type='Bfloat16OptimWrapper')),
+}
+
+
+@pytest.mark.parametrize('settings', SETTINGS.values(), ids=list(SETTINGS))
+def test_a_run_with_graphs_is_the_same(settings: dict, tmp_path: Path):
+    capture = GraphStandIn()
+    expected, losses = run(tmp_path / 'plain', None, **copy.deepcopy(settings))
+    found, with_graphs = run(tmp_path / 'graphs', capture, **copy.deepcopy(settings))
+    assert with_graphs == losses and len(set(losses)) == 8
+    assert found.keys() == expected.keys() and same(found, expected)
+    # Each of two sizes has a graph of the backbone and one of the neck.
+    assert len(capture.sizes) == len(set(capture.sizes)) == 4
+
+
+def test_a_resumed_run_captures_again(tmp_path: Path):
+    checkpoint = dict(type='WholeCheckpointHook', by_epoch=False, interval=4, max_keep_ckpts=9)
+    kept = dict(default_hooks=dict(checkpoint=checkpoint))
+    expected, losses = run(tmp_path / 'whole', None, **kept)
+    capture, resume = GraphStandIn(), str(tmp_path / 'whole/iter_4.pth')
+    found, with_graphs = run(tmp_path / 'resumed', capture, resume=True, load_from=resume)
+    assert with_graphs == losses[4:] and same(found, expected) and capture.sizes
+
+
+class Scale(nn.Module):
+    """The smallest part: a number, and what happened to it."""
+
+    def __init__(self):
+        super().__init__()
+        self.number = nn.Parameter(torch.ones(()))
+        self.register_buffer('calls', torch.zeros(()))
+
+    def forward(self, image: Tensor, by: float = 1.0) -> tuple[Tensor]:
+        self.calls += self.training
+        return (image * self.number * by,)
+
+
+@pytest.fixture
+def capture() -> GraphStandIn:
+    return GraphStandIn()
+
+
+@pytest.fixture
+def part(capture: GraphStandIn) -> nn.Module:
+    """One whose sizes are captured when they come for the second time."""
+    part = Scale()
+    part.graphed = GraphedPart(part, after=2, most=2, capture=capture)
+    part.graphed.install()
+    return part
+
+
+def step(part: nn.Module, side: int) -> Tensor:
+    part.graphed.start_step()
+    return part(torch.ones(side))[0]
+
+
+def test_a_size_is_captured_when_it_recurs(part, capture):
+    for side in (1, 2, 1, 1, 2):
+        assert step(part, side).shape == (side,)
+    assert capture.sizes == [(1,), (2,)]
+    assert part.calls == 5, 'warming up leaves no trace'
+
+
+def test_the_oldest_graph_makes_room_once_it_is_idle(part, capture, monkeypatch):
+    for side in (1, 1, 2, 2, 3, 3, 3):
+        step(part, side)
+    assert capture.sizes == [(1,), (2,)], 'nothing is idle yet'
+    monkeypatch.setattr(module, 'IDLE', 3)
+    for side in (2, 3, 3, 1):
+        step(part, side)
+    assert capture.sizes == [(1,), (2,), (3,)]
+    step(part, 1)
+    assert capture.sizes == [(1,), (2,), (3,), (1,)], '1 has to recur again'
+
+
+def test_a_second_call_in_a_step_runs_as_before(part):
+    for _ in range(3):
+        first = step(part, 1)
+        second = part(torch.full((1,), 3.0))[0]
+        assert (first, second) == (1, 3)
+        part.number.grad = None
+        (first * second).sum().backward()
+        assert part.number.grad == 6
+
+
+def test_evaluation_and_unusual_arguments_run_as_before(part, capture):
+    part.eval()
+    for _ in range(3):
+        step(part, 1)
+    part.train()
+    with torch.no_grad():
+        [step(part, 1) for _ in range(3)]
+    part.graphed.start_step()
+    assert part(torch.ones(1), by=2.0)[0] == part(torch.ones(1), 2.0)[0] == 2
+    assert not capture.sizes
+
+
+def test_a_copy_has_no_graphs_and_other_weights(part, capture):
+    [step(part, 1) for _ in range(2)]
+    other = copy.deepcopy(part)
+    with torch.no_grad():
+        other.number.fill_(5)
+    assert other(torch.ones(1))[0] == 5 and step(part, 1) == 1 and capture.sizes == [(1,)]
+    assert part.state_dict().keys() == Scale().state_dict().keys()
+
+
+def test_weights_that_move_and_freeze_are_followed(part, capture):
+    [step(part, 1) for _ in range(2)]
+    part.number.data = torch.tensor(4.0)
+    assert step(part, 1) == 4
+    part.number.requires_grad_(False)
+    assert not step(part, 1).requires_grad
+    assert len(capture.sizes) == 1
+
+
+def test_without_memory_a_size_runs_as_before():
+    def fails(function, samples):
+        raise torch.OutOfMemoryError
+
+    part = Scale()
+    part.graphed = GraphedPart(part, 1, capture=fails)
+    part.graphed.install()
+    assert step(part, 1) == step(part, 1) == 1 and list(part.graphed.graphs.values()) == [None]
+
+
+def test_what_cannot_be_captured_is_named():
+    def fails(function, samples):
+        raise RuntimeError('operation not permitted when stream is capturing\nmore')
+
+    part = Scale()
+    part.graphed = GraphedPart(part, 1, capture=fails)
+    part.graphed.install()
+    with pytest.raises(UserError, match=r'Scale cannot run .*capturing\): omit `cuda_graphs`'):
+        step(part, 1)
+
+
+def test_recomputed_and_compiled_parts_are_refused(capture):
+    with pytest.raises(UserError, match='with_cp=False'):
+        GraphedPart(PyramidTNT(MICRO_ARCH, with_cp=True), capture=capture)
+    part = Scale()
+    part.compile()
+    with pytest.raises(UserError, match='Scale is compiled'):
+        GraphedPart(part, capture=capture)
+
+
+class FakeRunner:
+    def __init__(self, model: nn.Module):
+        self.model = model
+
+
+def test_models_without_the_part_are_refused(capture):
+    hook = CudaGraphHook(['head'], capture=capture)
+    with pytest.raises(UserError, match="GraphedToy has no 'head': .*backbone, neck"):
+        hook.before_train(FakeRunner(GraphedToy()))
+
+
+def test_several_processes_are_refused(capture):
+    wrapped = MMDistributedDataParallel.__new__(MMDistributedDataParallel)
+    nn.Module.__init__(wrapped)
+    with pytest.raises(UserError, match='one process'):
+        CudaGraphHook(capture=capture).before_train(FakeRunner(wrapped))
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason='needs a machine without a GPU')
+def test_without_a_gpu_nothing_is_lost(tmp_path: Path):
+    needed = ('model', 'train_dataloader', 'train_cfg', 'optim_wrapper')
+    with pytest.raises(UserError, match='`cuda_graphs=True` needs a CUDA device'):
+        api.train(Config({name: {} for name in needed}), tmp_path / 'run', cuda_graphs=True)
+    assert not (tmp_path / 'run').exists()
+    with pytest.raises(UserError, match='CudaGraphHook needs a CUDA device'):
+        CudaGraphHook().before_train(FakeRunner(GraphedToy()))
+
+
+@pytest.mark.parametrize(
+    ('transform', 'divisor', 'expected'),
+    [
+        (dict(type='Resize', scale=(1333, 800), keep_ratio=True), 32, 160),
+        (dict(type='mmdet.Resize', scale=(1333, 800), keep_ratio=True), 64, 64),
+        (dict(type='Resize', scale=(1000, 600), keep_ratio=True), 32, 32),
+        (dict(type='Resize', scale=(800, 800)), 32, 32),
+    ],
+)
+def test_batches_are_padded_to_fewer_sizes(transform, divisor, expected, monkeypatch):
+    monkeypatch.setattr(torch.cuda, 'is_available', lambda: True)
+    loader = dict(dataset=dict(type='CocoDataset', pipeline=[transform]))
+    model = dict(data_preprocessor=dict(type='DetDataPreprocessor', pad_size_divisor=divisor))
+    config = Config(dict(model=model, train_dataloader=loader, optim_wrapper={}))
+    config.optim_wrapper = dict(type='OptimWrapper')
+    changed = modes.with_modes(config, cuda_graphs=True)
+    assert changed.model.data_preprocessor.pad_size_divisor == expected
+    assert [hook['type'] for hook in changed.custom_hooks] == ['CudaGraphHook']
