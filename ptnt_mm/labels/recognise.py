@@ -25,7 +25,6 @@ from ptnt_mm.labels.formats import (
     yolo,
 )
 from ptnt_mm.labels.formats.format import DAMAGED, EMPTY, UNREADABLE, Format
-from ptnt_mm.labels.formats.mask_pairs import has_folder_of_masks
 from ptnt_mm.labels.model import TASKS, Labels, Problem, counted_classes
 from ptnt_mm.labels.tree import Tree
 from ptnt_mm.utils.decoding import unread_pictures
@@ -54,7 +53,7 @@ FORMATS = (
 _IF_ASKED = {object_masks.NUMBERS.name: object_masks.find_any_numbers}
 """Searches with fewer signs, for a format or a task that is asked for."""
 
-_BY_PICTURES = (class_masks.FORMAT, object_masks.NUMBERS)
+_BY_PICTURES = (object_masks.NUMBERS, class_masks.FORMAT)
 _OF_PICTURES = (*_BY_PICTURES, object_masks.FILES, class_folders.FORMAT)
 
 CUT_OFF = 'it is truncated, or is not JSON or XML'
@@ -92,18 +91,20 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
         raise UserError(unknown_name('format', name, FORMAT_NAMES))
     if task is not None and task not in TASKS:
         raise UserError(unknown_name('task', task, TASKS))
-    asked = [form for form in FORMATS if name in (None, form.name)]
+    forms = _BY_PICTURES if tree.pairs else FORMATS
+    asked = [form for form in forms if name in (None, form.name)]
+    if not asked:
+        fit = ' and '.join(form.name for form in forms)
+        raise UserError(f'`pairs` is for the formats {fit}, and not for `format={name}`')
     fit = [form for form in asked if task is None or task in form.tasks]
     if not fit:
         tasks = ', '.join(asked[0].tasks)
         raise UserError(without_labels(task, f'{asked[0].title} is for {tasks}'))
     found: list[tuple[Format, str]] = []
-    for form in FORMATS:
-        # Comparing pictures takes long. Beside label files, it is only worth it for masks by name,
-        # and files with a mask for each object are no class masks.
-        is_clear = any(other in fit for other, _ in found)
+    for form in forms:
+        # Files with a mask for each object are no class masks.
         of_objects = any(other is object_masks.FILES for other, _ in found)
-        if is_clear and form in _BY_PICTURES and (of_objects or not has_folder_of_masks(tree)):
+        if form in _BY_PICTURES and of_objects and name is None:
             continue
         if why := form.find(tree):
             found.append((form, why))

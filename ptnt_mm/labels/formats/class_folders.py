@@ -13,6 +13,7 @@ from pathlib import Path
 from statistics import median
 
 from ptnt_mm.labels.formats.format import Collector, Format
+from ptnt_mm.labels.formats.mask_pairs import patterns, which_is_flat
 from ptnt_mm.labels.model import Labels
 from ptnt_mm.labels.tree import Tree, split_in, split_named
 from ptnt_mm.utils.errors import UserError
@@ -133,10 +134,24 @@ def _read(tree: Tree) -> Labels:
             collector.set(replace(image, label=name.strip(), split=split))
     labels = collector.finish()
     labels.classes = sorted({image.label for image in labels.images})
-    labels.notes += level.notes
+    labels.notes += [*level.notes, *_note_flat(tree, labels)]
     if aside := [f'{name} ({count})' for name, count in left_out.most_common() if name]:
         labels.notes.append(f'images left out, as their folders are no classes: {first_few(aside)}')
     return labels
+
+
+def _note_flat(tree: Tree, labels: Labels) -> list[str]:
+    """A note if one of two classes has as many pictures as the other, and looks like its masks."""
+    groups = [[i.path for i in labels.images if i.label == name] for name in labels.classes]
+    if len(groups) != 2 or len(groups[0]) != len(groups[1]):
+        return []
+    if (flat := which_is_flat(groups)) is None:
+        return []
+    example = patterns(*(tree.relative(groups[i][0]) for i in (1 - flat, flat)))
+    return [
+        f'warning: the images of {labels.classes[flat]} are flat, as masks are: if they are the '
+        f"masks of the others, `pairs='{example}'` gives their names"
+    ]
 
 
 def _placed(tree: Tree) -> Placed:

@@ -18,7 +18,8 @@ from ptnt_mm.labels.class_masks import (
 )
 from ptnt_mm.labels.formats.class_masks import read_table
 from ptnt_mm.labels.formats.format import Collector, Format
-from ptnt_mm.labels.formats.mask_pairs import find_pairs, has_large_numbers, read_pairs, spread
+from ptnt_mm.labels.formats.mask_pairs import find_pairs, spread
+from ptnt_mm.labels.formats.paired_masks import has_large_numbers, read_pairs
 from ptnt_mm.labels.masks import EMPTY, from_pixels
 from ptnt_mm.labels.model import LabelledImage, LabelledObject, Labels
 from ptnt_mm.labels.tree import Tree
