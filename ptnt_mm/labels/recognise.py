@@ -15,6 +15,7 @@ from ptnt_mm.labels.formats import (
     class_folders,
     class_masks,
     coco,
+    coco_panoptic,
     cvat,
     kitti,
     labelme,
@@ -34,6 +35,7 @@ from ptnt_mm.utils.text import first_few, printable, unknown_name
 
 FORMATS = (
     coco.FORMAT,
+    coco_panoptic.FORMAT,
     voc.POLYGONS,
     voc.FORMAT,
     yolo.FORMAT,

@@ -85,8 +85,9 @@ def create_project(
         data: The images and their labels, in any supported format. Nothing is written there.
         folder: The project; created completely or not at all.
         on_line: Called with each line about what was found and chosen.
-        format: coco, voc, voc-polygons, yolo, cvat, labelme, via, kitti, csv, run-lengths,
-            object-masks, class-masks, numbered-masks or folders; recognised by default.
+        format: coco, coco-panoptic, voc, voc-polygons, yolo, cvat, labelme, via, kitti, csv,
+            run-lengths, object-masks, class-masks, numbered-masks or folders; recognised by
+            default.
         task: detection, instance, semantic or classification; by default the one that uses most of
             the labels.
         pairs: The names of images and their masks, with {} for what both share, such as

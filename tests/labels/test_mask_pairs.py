@@ -84,6 +84,7 @@ def found_in(root: Path) -> dict[str, str]:
         ('training/images/{}.jpg', 'training/v1.2/labels/{}.png'),
         ('v1.2/images/{}.jpg', 'v1.2/masks/{}.png'),
         ('images_v1.0/{}.jpg', 'masks_v2.1/{}.png'),
+        ('images_v1/{}.jpg', 'masks_V2/{}.png'),
         ('data 2.0/img/{}.jpg', 'release-1.2.3/labels/{}.png'),
         (
             'leftImg8bit/train/ulm/ulm_0{}_19_leftImg8bit.png',

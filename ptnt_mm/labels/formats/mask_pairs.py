@@ -34,7 +34,7 @@ _ANNOT = re.compile(r'(?<=train)(?=annot)|(?<=val)(?=annot)|(?<=test)(?=annot)')
 _NUMBER = re.compile(r'\d+')
 _WORD = re.compile(r'\d+|[^\W\d_]+')
 _ORDINAL = re.compile(r'^\d+[\W_]+(?=.*[^\W\d_])')
-_VERSION = re.compile(r'v?\d+(?:\.\d+)+')
+_VERSION = re.compile(r'v?\d+(?:\.\d+)+|(?<=[\W_])v\d+', re.IGNORECASE)
 
 _SAMPLE = 6  # pairs of a kind that are looked at
 _FLAT, _PHOTOGRAPH = 0.3, 0.8  # shares of neighbouring pixels that differ: below, above
