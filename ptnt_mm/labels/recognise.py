@@ -26,6 +26,7 @@ from ptnt_mm.labels.formats import (
     yolo,
 )
 from ptnt_mm.labels.formats.format import DAMAGED, EMPTY, UNREADABLE, Format
+from ptnt_mm.labels.formats.mask_pairs import find_pairs, has_folder_of_masks
 from ptnt_mm.labels.model import TASKS, Labels, Problem, counted_classes
 from ptnt_mm.labels.tree import Tree
 from ptnt_mm.utils.decoding import unread_pictures
@@ -104,9 +105,11 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
         raise UserError(without_labels(task, f'{asked[0].title} is for {tasks}'))
     found: list[tuple[Format, str]] = []
     for form in forms:
-        # Files with a mask for each object are no class masks.
+        # Names of many pictures take long. Beside label files, they are only worth it for masks by
+        # name, and files with a mask for each object are no class masks.
+        is_clear = any(other in fit for other, _ in found)
         of_objects = any(other is object_masks.FILES for other, _ in found)
-        if form in _BY_PICTURES and of_objects and name is None:
+        if is_clear and form in _BY_PICTURES and (of_objects or not has_folder_of_masks(tree)):
             continue
         if why := form.find(tree):
             found.append((form, why))
@@ -122,7 +125,7 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
         looked = '\n'.join(f'    {form.name:<14} {form.looks_for}' for form in fit)
         raise UserError(
             f'{tree.root} contains no labels in a supported format. It has {tree.overview()}. '
-            f'Looked for:\n{looked}{_instead(found)}{_foreign(tree)}{_cut(tree)}'
+            f'Looked for:\n{looked}{_instead(found)}{_foreign(tree)}{_masks(tree)}{_cut(tree)}'
             f'{unread}\ndocs/data.md shows each layout'
         )
     # Folders of masks are no classes, and folders of images next to label files hardly ever are.
@@ -248,6 +251,14 @@ def _foreign(tree: Tree, read: Collection[Path] = ()) -> str:
     """The formats that are not read, a line each, without the files of one that is."""
     lines = ''.join(f'\n    {item.line(tree)}' for item in foreign_labels(tree, read))
     return f'\nSeen, but not read:{lines}' if lines else ''
+
+
+def _masks(tree: Tree) -> str:
+    masks = find_pairs(tree).unused
+    first = masks and tree.relative(masks[0])
+    return f'\nMasks without an image, by their names: {len(masks):,}, such as {first}' * bool(
+        masks
+    )
 
 
 def _cut(tree: Tree) -> str:

@@ -132,6 +132,14 @@ def test_masks_whose_images_are_missing_are_no_images(
     assert len(labels.problems) == 2 * (COUNT - len(present))
 
 
+def test_masks_without_any_image_are_counted(tmp_path: Path):
+    for i in range(COUNT):
+        for folder in ('instances', 'labels'):
+            drawn.put(Image.fromarray(drawn.indices(i)), tmp_path / folder / f'{i}.png')
+    with pytest.raises(UserError, match=f'without an image, .*: {2 * COUNT}, such as instances/0'):
+        recognise(Tree(tmp_path))
+
+
 @pytest.mark.parametrize('other', ['test/{}.png', 'testing/images/{}.png', 'unseen/{}.png'])
 @pytest.mark.parametrize('mask', ['train/label/{}.png', 'train/masks/{}_mask.png'])
 def test_masks_of_images_in_training_are_not_given_to_others(tmp_path: Path, mask: str, other: str):

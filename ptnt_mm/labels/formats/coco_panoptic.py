@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from ptnt_mm.labels.class_masks import NOT_READABLE, OF_OTHER_SIZE
+from ptnt_mm.labels.class_masks import NOT_READABLE
 from ptnt_mm.labels.coco import read_json
 from ptnt_mm.labels.formats.format import MISSING, UNREADABLE, Collector, Format
 from ptnt_mm.labels.masks import EMPTY, from_pixels
-from ptnt_mm.labels.model import LabelledImage, LabelledObject, Labels
+from ptnt_mm.labels.model import LabelledObject, Labels
 from ptnt_mm.labels.tree import Tree, split_in
 from ptnt_mm.utils.decoding import DECODERS, why_unreadable
 from ptnt_mm.utils.errors import UserError
@@ -44,40 +44,38 @@ def _add(collector: Collector, file: Path, content: dict) -> None:
     names = {entry['id']: entry['file_name'] for entry in content['images']}
     for entry in content['annotations']:
         name, of_mask = names[entry['image_id']], entry['file_name']
-        # The masks of instances.json are in the folder instances; those of images have their names.
+        # The masks of val.json are in the folder val; images have the same names.
         mask = tree.find_image(of_mask, file.with_suffix('') / of_mask, split)
+        try:
+            numbers = _numbers(mask)
+        except Exception as error:  # decoders may raise anything
+            what = why_unreadable(error) if mask else tree.why_not_found(of_mask, file.parent)
+            labels.report(mask or file, NOT_READABLE.what if mask else MISSING, what)
+            continue
+        labels.aside.add(mask)
         path = tree.find_image(name, file.parent, split)
-        image = collector.image(file, None if path == mask else path, split, name=name)
-        if mask is None:
-            labels.report(file, MISSING, tree.why_not_found(of_mask, file.parent))
-        elif image is not None:
-            segments = {s['id']: classes[s['category_id']] for s in entry['segments_info']}
-            collector.add(mask, image, _objects(labels, mask, image, segments))
-        if mask is not None:
-            labels.aside.add(mask)
-        elif image is not None:
-            collector.drop(image)
+        path = None if path == mask else path
+        image = collector.image(file, path, split, numbers.shape[::-1], name)
+        segments = {s['id']: classes[s['category_id']] for s in entry['segments_info']}
+        if image is not None:
+            collector.add(mask, image, _objects(labels, mask, numbers, segments))
+
+
+def _numbers(mask: Path) -> np.ndarray:
+    """The number of the segment at each pixel, (H, W): R + 256 G + 65536 B."""
+    with Image.open(mask, formats=DECODERS) as stored:
+        return np.asarray(stored.convert('RGB'), np.int64) @ (1, 256, 65536)
 
 
 def _objects(
-    labels: Labels, file: Path, image: LabelledImage, segments: dict[int, str]
+    labels: Labels, file: Path, numbers: np.ndarray, segments: dict[int, str]
 ) -> Iterator[LabelledObject]:
-    """The segments of a mask; the number of each is R + 256 G + 65536 B."""
-    try:
-        with Image.open(file, formats=DECODERS) as stored:
-            numbers = np.asarray(stored.convert('RGB'), np.int64) @ (1, 256, 65536)
-    except Exception as error:  # decoders may raise anything
-        labels.report(file, NOT_READABLE.what, why_unreadable(error))
-        return
-    if numbers.shape[::-1] != image.size:
-        labels.report(file, OF_OTHER_SIZE.what, f'{numbers.shape[::-1]}, its image {image.size}')
-        return
     for number, label in segments.items():
-        if not (inside := numbers == number).any():
+        if (inside := numbers == number).any():
+            mask, box = from_pixels(inside)
+            yield LabelledObject(label, box, mask)
+        else:
             labels.report(file, EMPTY.what, f'segment {number}', label)
-            continue
-        mask, box = from_pixels(inside)
-        yield LabelledObject(label, box, mask)
 
 
 FORMAT = Format(

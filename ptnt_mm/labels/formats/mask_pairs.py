@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import lru_cache
@@ -21,8 +21,9 @@ _MASK = re.compile(
     r'|roi|\w*maps?|inst|instances?|panoptic|\w*object'
 )
 _IMAGE = re.compile(
-    r'images?|imgs?|pictures?|photos?|inputs?|raw|originals?|rgb|sat|left|bit|jpeg|png|ch|t|0000'
+    r'images?|imgs?|pictures?|photos?|inputs?|raw|originals?|rgb|sat|left|bit|jpeg|png|ch|t'
 )
+_MASK_OR_IMAGE = re.compile(f'{_MASK.pattern}|{_IMAGE.pattern}')
 _PAINTED = re.compile(r'viz|visual.*|overlays?|overlaid|blend.*|preview|painted|drawn')
 _OF_OBJECTS = re.compile(r'\w*object|inst|instances?|panoptic|tra|track\w*')
 _COLOURED = re.compile(r'colou?r(s|ed)?|rgb')
@@ -67,41 +68,48 @@ class Pairs:
     unclear: tuple[Path, Path, Path] | None = None
 
 
-@dataclass(frozen=True)
+class _Folder:
+    """The folders above a file by their words, in lower case; numbers are words, too.
+
+    Args:
+        parts: The words of each folder, from the top.
+    """
+
+    def __init__(self, parts: Sequence[Words]):
+        self.parts = parts
+        self.words = frozenset(word for part in parts for word in part)
+        self.splits = frozenset(filter(None, map(split_named, self.words)))
+        self.numbers = frozenset(filter(str.isdigit, self.words))
+        self.own = frozenset(w for w in self.words if not _MASK_OR_IMAGE.fullmatch(w))
+
+    def distance(self, other: '_Folder') -> int | None:
+        """How many words differ; None for another split or another number."""
+        for ours, theirs in ((self.numbers, other.numbers), (self.splits, other.splits)):
+            if ours and theirs and not ours & theirs:
+                return None
+        return len(self.own ^ other.own)
+
+
+@dataclass(frozen=True, eq=False)  # there may be many
 class _Picture:
-    """A file by the words of its path, in lower case; numbers are words, too."""
+    """A file, the words of its name, and its folders."""
 
     file: Path
     stem: Words
-    folders: tuple[Words, ...]
-    splits: frozenset[str]
+    folder: _Folder
 
     @property
     def words(self) -> set[str]:
         """The words of its path."""
-        return {*self.stem, *self.above}
-
-    @property
-    def above(self) -> set[str]:
-        """The words of its folders."""
-        return {word for folder in self.folders for word in folder}
+        return {*self.stem, *self.folder.words}
 
     def role(self, shared: set[str]) -> re.Pattern | None:
         """The words that its name has, or else the nearest folder that has any of either."""
         if _any(_MASK, set(self.stem) - shared):
             return _MASK
-        folders = (set(folder) - shared for folder in reversed(self.folders))
-        found = (role for words in folders for role in (_MASK, _IMAGE) if _any(role, words))
+        parts = (set(part) - shared for part in reversed(self.folder.parts))
+        found = (role for words in parts for role in (_MASK, _IMAGE) if _any(role, words))
         return next(found, None)
-
-    def distance(self, other: '_Picture') -> int | None:
-        """How many words of the folders differ; None for another split or another number."""
-        here, there = self.above, other.above
-        numbers = [set(filter(str.isdigit, words)) for words in (here, there)]
-        for ours, theirs in (numbers, (self.splits, other.splits)):
-            if ours and theirs and not ours & theirs:
-                return None
-        return sum(not (_MASK.fullmatch(w) or _IMAGE.fullmatch(w)) for w in here ^ there)
 
 
 @lru_cache(maxsize=1)  # several formats look for pairs in one folder
@@ -112,6 +120,12 @@ def find_pairs(tree: Tree) -> Pairs:
         UserError: if no files have the names that were given.
     """
     return _given(tree) if tree.pairs else _found(tree)
+
+
+def has_folder_of_masks(tree: Tree) -> bool:
+    """Whether the name of a folder of pictures is that of masks, which is seen at once."""
+    parts = {part for folder in {f.parent for f in tree.images} for part in folder.parts}
+    return any(_any(_MASK, _words(part)) for part in parts - {*tree.root.parts})
 
 
 def _given(tree: Tree) -> Pairs:
@@ -148,13 +162,11 @@ def _found(tree: Tree) -> Pairs:
     pictures = _pictures(tree)
     counts = Counter(word for picture in pictures for word in picture.words)
     shared = {word for word, count in counts.items() if count == len(pictures)}
-    painted = [p for p in pictures if _any(_PAINTED, p.words - shared)]
-    rest = [p for p in pictures if p.file not in {p.file for p in painted}]
-    roles = {p.file: p.role(shared) for p in rest}
-    masks = [p for p in rest if roles[p.file] is _MASK]
-    named = {mask.file for mask in masks}
-    images = _Images([p for p in rest if p.file not in named])
-    candidates = masks or images.twins({file for file, role in roles.items() if role is _IMAGE})
+    painted = {p for p in pictures if _any(_PAINTED, p.words - shared)}
+    roles = {p: p.role(shared) for p in pictures if p not in painted}
+    masks = [p for p, role in roles.items() if role is _MASK]
+    images = _Images([p for p, role in roles.items() if role is not _MASK])
+    candidates = masks or images.twins({p for p, role in roles.items() if role is _IMAGE})
     pairs = Pairs()
     kinds: dict[Kind, dict[Path, Path]] = defaultdict(dict)
     for mask in candidates:
@@ -163,19 +175,19 @@ def _found(tree: Tree) -> Pairs:
             kinds[kind].setdefault(image, mask.file)
     ranks: dict[Path, tuple] = {}
     for kind in sorted(kinds, key=lambda kind: (*_rank(kind), -len(kinds[kind]), kind)):
-        usual = _usual(kinds[kind])
-        if not _are_flat(usual, _PHOTOGRAPH if masks else _FLAT):
+        of_kind = kinds[kind]
+        if not _are_flat(of_kind, _PHOTOGRAPH if masks else _FLAT):
             continue
-        pairs.aside |= set(kinds[kind].values())
-        known = [image for image in usual if image in pairs.masks]
-        if not known or 2 * len(known) < len(usual):
-            pairs.masks = usual | pairs.masks
-            ranks = dict.fromkeys(usual, _rank(kind)) | ranks
+        pairs.aside |= set(of_kind.values())
+        known = [image for image in of_kind if image in pairs.masks]
+        if not known or 2 * len(known) < len(of_kind):
+            pairs.masks = of_kind | pairs.masks
+            ranks = dict.fromkeys(of_kind, _rank(kind)) | ranks
         elif ranks[known[0]] == _rank(kind):
-            pairs.others.append((pairs.masks[known[0]], usual[known[0]], len(known)))
+            pairs.others.append((pairs.masks[known[0]], of_kind[known[0]], len(known)))
+    pairs.unused = sorted({mask.file for mask in masks} - pairs.aside)
     if pairs.masks:
-        pairs.painted = [p.file for p in painted]
-        pairs.unused = sorted(named - pairs.aside)
+        pairs.painted = sorted(p.file for p in painted)
         pairs.aside |= {*pairs.painted, *pairs.unused}
     return pairs
 
@@ -189,12 +201,9 @@ def _pictures(tree: Tree) -> list[_Picture]:
     times = Counter(name.casefold() for name in plain.values())
     plain = {name: other if times[other.casefold()] == 1 else name for name, other in plain.items()}
     words = {name: _words(_VERSION.sub(' ', other)) for name, other in plain.items()}
-    found = []
-    for file in files:
-        folders = tuple(words[name] for name in tree.folders(file))
-        splits = frozenset(split for f in folders for word in f if (split := split_named(word)))
-        found.append(_Picture(file, _words(file.stem), folders, splits))
-    return found
+    folders = {file.parent: tree.folders(file) for file in files}
+    known = {path: _Folder([words[name] for name in names]) for path, names in folders.items()}
+    return [_Picture(file, _words(file.stem), known[file.parent]) for file in files]
 
 
 def _words(text: str) -> Words:
@@ -202,8 +211,13 @@ def _words(text: str) -> Words:
     return tuple(_WORD.findall(_ANNOT.sub(' ', _CAMEL.sub(' ', text)).casefold()))
 
 
-def _any(pattern: re.Pattern, words: Sequence[str] | set[str]) -> bool:
-    return any(map(pattern.fullmatch, words))
+def _any(pattern: re.Pattern, words: Iterable[str]) -> bool:
+    return any(_fits(pattern, word) for word in words)
+
+
+@lru_cache(maxsize=100_000)
+def _fits(pattern: re.Pattern, word: str) -> bool:
+    return pattern.fullmatch(word) is not None
 
 
 class _Images:
@@ -212,26 +226,30 @@ class _Images:
     def __init__(self, pictures: Sequence[_Picture]):
         self._pictures = pictures
         self._by_name: dict[Words, list[_Picture]] = defaultdict(list)
+        self._by_path: dict[tuple, list[_Picture]] = defaultdict(list)
         for picture in pictures:
-            for name, _ in dict(_names(picture, _IMAGE)).items():
+            for name in dict(_names(picture, _IMAGE)):
                 self._by_name[name].append(picture)
+                self._by_path[name, picture.folder.own].append(picture)
 
-    def twins(self, named: set[Path]) -> list[_Picture]:
+    def twins(self, named: set[_Picture]) -> list[_Picture]:
         """The pictures beside a JPEG, or outside of a folder of images, with an equal name."""
-        jpegs = {p.file.with_suffix('') for p in self._pictures if _is_jpeg(p.file)}
-        stems = {p.stem for p in self._pictures if p.file in named}
+        jpegs = {(p.folder, p.stem) for p in self._pictures if _is_jpeg(p.file)}
+        stems = {p.stem for p in named}
         return [
             p
             for p in self._pictures
-            if (p.file.with_suffix('') in jpegs and not _is_jpeg(p.file))
-            or (p.stem in stems and p.file not in named)
+            if ((p.folder, p.stem) in jpegs and not _is_jpeg(p.file))
+            or (p.stem in stems and p not in named)
         ]
 
     def of(self, mask: _Picture, pairs: Pairs) -> tuple[Path, Kind] | None:
         """The image of a mask, and its kind: the words by which masks differ from images."""
         for name, others in _names(mask, _MASK):
-            found = [p for p in self._by_name.get(name, ()) if p is not mask]
-            near = [(d, p) for p in found if (d := mask.distance(p)) is not None]
+            same = [p for p in self._by_path.get((name, mask.folder.own), ()) if p is not mask]
+            known = same or [p for p in self._by_name.get(name, ()) if p is not mask]
+            found = ((mask.folder.distance(p.folder), p) for p in known)
+            near = [(distance, p) for distance, p in found if distance is not None]
             if not near:
                 continue
             least = min(distance for distance, _ in near)
@@ -240,7 +258,7 @@ class _Images:
             if len({picture.file.parent for picture in nearest}) > 1:
                 pairs.unclear = mask.file, nearest[0].file, nearest[-1].file
             image = min(nearest, key=lambda p: (len(p.stem), p.file))
-            words = sorted(w for w in mask.above - image.above if not w.isdigit())
+            words = sorted(mask.folder.words - image.folder.words - mask.folder.numbers)
             return image.file, (tuple(words), others)
         return None
 
@@ -261,11 +279,13 @@ def _names(picture: _Picture, pattern: re.Pattern) -> Iterator[tuple[Words, Word
     for start in dict.fromkeys((0, len(leading))):
         for end in range(len(stem), start, -1):
             name, others = stem[start:end], stem[end : end + 1]
-            may_end = _any(pattern, others) or (pattern is _MASK and not _any(_NUMBER, others))
+            # nnU-Net's images end in _0000.
+            is_any = others == ('0000',) if pattern is _IMAGE else not _any(_NUMBER, others)
+            may_end = is_any or _any(pattern, others)
             if (may_end or not others) and sum(map(str.isdigit, name)) >= least:
                 yield name, stem[:start] + stem[end:]
-    if len(leading) == len(stem) and picture.folders:
-        yield picture.folders[-1], stem  # 7/image.png and 7/mask.png
+    if len(leading) == len(stem) and picture.folder.parts:
+        yield picture.folder.parts[-1], stem  # 7/image.png and 7/mask.png
 
 
 def _rank(kind: Kind) -> tuple[bool, ...]:
@@ -274,17 +294,6 @@ def _rank(kind: Kind) -> tuple[bool, ...]:
     words = {*folders, *others}
     is_aside = _any(_OF_OBJECTS, words), _any(_COLOURED, words)
     return *is_aside, 'train' not in others, not _any(_BY_HAND, words)
-
-
-def _usual(masks: dict[Path, Path]) -> dict[Path, Path]:
-    """The pairs without those of folders that have hardly any: strangers of the same name."""
-    folders = Counter(re.sub(r'\d+', '0', str(image.parent)) for image in masks)
-    most = max(folders.values())
-    return {
-        image: mask
-        for image, mask in masks.items()
-        if folders[re.sub(r'\d+', '0', str(image.parent))] * 10 >= most
-    }
 
 
 def _are_flat(masks: dict[Path, Path], most: float) -> bool:
