@@ -117,12 +117,9 @@ KNOWN = tuple(Foreign(*row) for row in (
      'csCreateTrainIdLabelImgs, which writes class masks (pip install cityscapesscripts)'),
     ('Datumaro JSON', _JSON, _with('"items"', '"categories"', '"infos?"'),
      _DATUM.format('datumaro')),
-    ('JSON with boxes or masks', _JSON,
-     r'"(bbox(es)?|boxes|segmentations?|polygons?|rle)"\s*:\s*[\[{"]', _BY_HAND),
     ('LabelMe XML of the web version', '.xml', _with('<annotation', '<polygon>|<pt>'),
      _DATUM.format('label_me')),
     ('UA-DETRAC XML', '.xml', _with(r'<sequence\b', '<target'), _BY_HAND),
-    ('XML with boxes', '.xml', r'<(\w*box|xmin|x1|polygon)\b', _BY_HAND),
     ('DOTA text (rotated boxes)', '.txt',
      r'(?m)^\s*(?:-?\d+(?:\.\d+)?\s+){8}[A-Za-z]\S*(?:\s+\d)?\s*$', _DATUM.format('dota')),
     ('KITTI tracking text', '.txt', r'\A\d+ -?\d+ [A-Za-z]\w* (?:-?[\d.]+ ){13}',
@@ -144,16 +141,15 @@ KNOWN = tuple(Foreign(*row) for row in (
     ('TFRecord', '.tfrecord .tfrecords .record', '', _DATUM.format('tf_detection_api')),
     ('a table of images and labels', '.parquet .arrow .h5 .hdf5 .npz .mat .lmdb', '',
      'write its images to files, and its labels in one of the formats above', 'images'),
+    ('JSON with boxes or masks', _JSON,
+     r'"(bbox(es)?|boxes|segmentations?|polygons?|rle)"\s*:\s*[\[{"]', _BY_HAND),
+    ('XML with boxes', '.xml', r'<(\w*box|xmin|x1|polygon)\b', _BY_HAND),
+    ('unknown labels that name images', '.json .jsonl .ndjson .xml .txt .csv .tsv .manifest .yaml',
+     rf'(?is){_IMAGE}\b.*{_IMAGE}\b', f'for boxes, {_BY_HAND}', 'images'),
 ))  # fmt: skip
 """Formats with the clearest signs first."""
 
-_UNKNOWN = Foreign(
-    'unknown labels that name images',
-    '.json .jsonl .ndjson .xml .txt .csv .tsv .manifest .yaml',
-    '',
-    f'for boxes, {_BY_HAND}',
-    'images',
-)
+_GENERAL = KNOWN[-3:]  # which a file of a format that is read may also be
 
 
 @dataclass(frozen=True)
@@ -186,26 +182,23 @@ def foreign_labels(tree: Tree, read: Collection[Path] = ()) -> list[Seen]:
 
     Args:
         tree: The folder.
-        read: The files of a format that is read, which are not of an unknown one.
+        read: The files of a format that is read; only clear signs of another count for them.
     """
     seen: dict[Foreign, list[Path]] = {}
     heads: dict[Foreign, str] = {}
-    names = {image.name.casefold() for image in tree.images}
     for file, head in _heads(tree):
         form = next((form for form in KNOWN if form.fits(file, head)), None)
-        if form is None and file not in read and _names_images(file, head, names):
-            form = _UNKNOWN
-        if form is not None:
+        if form is not None and not (form in _GENERAL and file in read):
             seen.setdefault(form, []).append(file)
             heads.setdefault(form, head)
     # What names images without a known form is of interest only where nothing else is.
-    known = {form: files for form, files in seen.items() if form is not _UNKNOWN}
+    known = {form: files for form, files in seen.items() if form is not KNOWN[-1]}
     return [Seen(form, tuple(files), heads[form]) for form, files in (known or seen).items()]
 
 
 def _heads(tree: Tree) -> Iterator[tuple[Path, str]]:
     """The files that may hold labels, each with the text at its beginning."""
-    suffixes = {suffix for form in (*KNOWN, _UNKNOWN) for suffix in form.suffixes.split()}
+    suffixes = {suffix for form in KNOWN for suffix in form.suffixes.split()}
     for suffix in sorted(suffixes):
         for file in _sample(tree.with_suffix(suffix)):
             try:
@@ -225,9 +218,3 @@ def _sample(files: Iterable[Path]) -> Iterator[Path]:
 
 def _text(head: bytes) -> str:
     return head.decode('utf-16' if is_utf16(head) else 'utf-8-sig', 'replace')
-
-
-def _names_images(file: Path, head: str, names: set[str]) -> bool:
-    """Whether a file names two images or more of the folder."""
-    found = {name.casefold() for name in re.findall(_IMAGE, head, re.IGNORECASE)}
-    return file.suffix.lower() in _UNKNOWN.suffixes.split() and len(found & names) > 1

@@ -53,9 +53,6 @@ FORMATS = (
 )
 """Formats with the clearest signs first; class folders match when nothing else does."""
 
-_IF_ASKED = {object_masks.NUMBERS.name: object_masks.find_any_numbers}
-"""Searches with fewer signs, for a format or a task that is asked for."""
-
 _BY_PICTURES = (object_masks.NUMBERS, class_masks.FORMAT)
 _OF_PICTURES = (*_BY_PICTURES, object_masks.FILES, class_folders.FORMAT)
 
@@ -113,9 +110,11 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
             continue
         if why := form.find(tree):
             found.append((form, why))
-    if (name or task) and not any(form in fit for form, _ in found):
-        asked_for = [(form, _IF_ASKED[form.name](tree)) for form in fit if form.name in _IF_ASKED]
-        found += [(form, why) for form, why in asked_for if why]
+    is_asked = (name or task) and object_masks.NUMBERS in fit
+    is_found = any(form in fit for form, _ in found)
+    # What is asked for needs fewer signs.
+    if is_asked and not is_found and (why := object_masks.find_any_numbers(tree)):
+        found.append((object_masks.NUMBERS, why))
     chosen = next(((form, why) for form, why in found if form in fit), None)
     if chosen is None and task is not None and name is None and found:
         has = '; '.join(f'{form.title} ({why}) for {", ".join(form.tasks)}' for form, why in found)

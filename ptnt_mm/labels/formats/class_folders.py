@@ -22,25 +22,13 @@ from ptnt_mm.utils.text import counted, first_few
 Folder = tuple[str, ...]
 Placed = Mapping[Path, tuple[str | None, Folder]]
 
-_NO_CLASSES = {
-    *('images', 'image', 'imgs', 'img', 'jpegimages', 'pictures', 'photos', 'data'),
-    *('masks', 'mask', 'labels', 'label', 'annotations', 'segmentationclass', 'segmentationobject'),
-}
-_OF_A_CLONE = {
-    *(
-        'assets',
-        'demo',
-        'doc',
-        'docs',
-        'example',
-        'examples',
-        'figs',
-        'figures',
-        'media',
-        'outputs',
-    ),
-    *('results', 'runs', 'screenshots', 'static'),
-}
+_NO_CLASSES = re.compile(
+    'images?|imgs?|jpegimages|pictures|photos|data|masks?|labels?|annotations'
+    '|segmentation(class|object)'
+)
+_OF_A_CLONE = re.compile(
+    'assets|demo|docs?|examples?|figs|figures|media|outputs|results|runs|screenshots|static'
+)
 _FEW = 0.1  # of the images of a usual class
 
 
@@ -143,9 +131,8 @@ def _read(tree: Tree) -> Labels:
 def _note_flat(tree: Tree, labels: Labels) -> list[str]:
     """A note if one of two classes has as many pictures as the other, and looks like its masks."""
     groups = [[i.path for i in labels.images if i.label == name] for name in labels.classes]
-    if len(groups) != 2 or len(groups[0]) != len(groups[1]):
-        return []
-    if (flat := which_is_flat(groups)) is None:
+    are_two = len(groups) == 2 and len(groups[0]) == len(groups[1])
+    if not are_two or (flat := which_is_flat(groups)) is None:
         return []
     example = patterns(*(tree.relative(groups[i][0]) for i in (1 - flat, flat)))
     return [
@@ -209,7 +196,11 @@ def _level(tree: Tree, placed: Placed) -> _Level:
             suffixes[folder[: end + 1]].add(path.suffix.lower())
     groups = {parent: _classes_of(folders, group, suffixes) for parent, group in groups.items()}
     groups = _largest(folders, {parent: group for parent, group in groups.items() if group})
-    if any(folder[-1].casefold() in _NO_CLASSES for group in groups.values() for folder in group):
+    if any(
+        _NO_CLASSES.fullmatch(folder[-1].casefold())
+        for group in groups.values()
+        for folder in group
+    ):
         return _Level({})
     level = _named(tree, groups, used is in_splits)
     if level.classes and sum(map(folders.below, level.classes)) * 2 < len(used):
@@ -294,7 +285,7 @@ def _largest(
 
 
 def _is_of_a_clone(folder: Folder) -> bool:
-    return any(name.casefold() in _OF_A_CLONE for name in folder)
+    return any(_OF_A_CLONE.fullmatch(name.casefold()) for name in folder)
 
 
 def _named(tree: Tree, groups: Mapping[Folder, list[Folder]], in_splits: bool) -> _Level:
