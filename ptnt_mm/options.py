@@ -97,11 +97,14 @@ ptnt train bccd
         Argument('folder', 'the project to create: a config and labels', Path),
     ),
     keywords=(
-        Option('format', 'coco, voc, voc-polygons, yolo, cvat, labelme, via, kitti, csv, '
-               'run-lengths, object-masks, class-masks, numbered-masks or folders; recognised by '
-               'default'),
+        Option('format', 'coco, coco-panoptic, voc, voc-polygons, yolo, cvat, labelme, via, kitti, '
+               'csv, run-lengths, object-masks, class-masks, numbered-masks or folders; '
+               'recognised by default'),
         Option('task', 'detection, instance, semantic or classification; by default the one that '
                'uses most of the labels'),
+        Option('pairs', 'the names of images and their masks, with {} for what both share, such as '
+               "'images/{}.jpg masks/{}_m.png'; found by their words by default",
+               metavar='PATTERNS'),
         Option('detector', 'gfl, atss, tood, rtmdet, retinanet or cascade for boxes; mask_rcnn, '
                'condinst, solov2 or rtmdet_ins for masks; semantic_fpn, segformer or upernet for '
                'class masks; the first of each by default', metavar='NAME'),

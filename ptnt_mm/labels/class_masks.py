@@ -159,11 +159,6 @@ def colour_value(red: int, green: int, blue: int) -> int:
     return red if red == green == blue else _COLOUR | red << 16 | green << 8 | blue
 
 
-def is_coloured(pixels: np.ndarray) -> bool:
-    """Whether a mask has colours without a palette."""
-    return bool(((pixels >= _COLOUR) & (pixels < _PALETTE)).any())
-
-
 def is_of_palette(value: int) -> bool:
     """Whether a value is an index with its colour, of an image with a palette."""
     return value >= _PALETTE
@@ -276,12 +271,6 @@ def read_pixels(file: Path) -> tuple[np.ndarray, bool]:
         is_grey = (red == green) & (green == blue)
         pixels = np.where(is_grey, red, _COLOUR | red << 16 | green << 8 | blue)
     return pixels, is_jpeg
-
-
-def colours_of(pixels: np.ndarray) -> np.ndarray:
-    """Values of :func:`read_pixels` as colours, (H, W) -> (H, W, 3) float."""
-    codes = np.where(pixels < _COLOUR, pixels * 0x010101, pixels)
-    return np.stack([codes >> 16 & 255, codes >> 8 & 255, codes & 255], -1).astype(float)
 
 
 def without_soft_edges(masks: Iterable[np.ndarray]) -> set[int] | None:

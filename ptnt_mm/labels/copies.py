@@ -118,7 +118,7 @@ def copies(
     for group in _by_key(digests):
         same.join(group)
     if similar is not None:
-        for group in _by_key(_changed_names(paths)):
+        for group in _by_key(map(_changed_name, paths)):
             if len(group) * 2 <= len(paths):
                 same.join(group)
         for group in (*_with_originals(paths), *similar):
@@ -261,12 +261,10 @@ def _base(path: Path) -> str:
     return _CHANGED.sub('', name) or name
 
 
-def _changed_names(paths: Sequence[Path]) -> list[tuple | None]:
-    """A key for each name with the ending of a copy, equal for copies of one image."""
-    return [
-        (_place(path), base) if (base := _base(path)) != path.stem.casefold() else None
-        for path in paths
-    ]
+def _changed_name(path: Path) -> tuple | None:
+    """A key that copies of one image share, if the name has the ending of a copy."""
+    base = _base(path)
+    return (_place(path), base) if base != path.stem.casefold() else None
 
 
 def _with_originals(paths: Sequence[Path]) -> Groups:

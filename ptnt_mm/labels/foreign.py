@@ -1,7 +1,7 @@
 """Name labels in formats that are not read, with a way to convert them."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice, zip_longest
 from pathlib import Path
@@ -29,242 +29,127 @@ class Foreign:
     Attributes:
         name: Its usual name.
         suffixes: Suffixes of its files, in lower case.
-        patterns: Regular expressions that must all match near the beginning of a file.
+        pattern: A regular expression that matches near the beginning of a file.
         advice: How to convert it.
-        is_table: Whether it may accompany class folders, as tables of boxes do.
-        has_objects: Whether it has labels of objects, which class folders have not.
-        remark: The beginning of a file -> a sentence about why it is not read.
+        kind: 'table' if it may accompany class folders, as tables of boxes do, and 'images' if it
+            has no labels of objects, either.
     """
 
     name: str
-    suffixes: tuple[str, ...]
-    patterns: tuple[str, ...]
+    suffixes: str
+    pattern: str
     advice: str
-    is_table: bool = False
-    has_objects: bool = True
-    remark: Callable[[str], str] | None = None
+    kind: str = ''
+
+    @property
+    def is_table(self) -> bool:
+        """Whether it may accompany class folders."""
+        return self.kind == 'table'
+
+    @property
+    def has_objects(self) -> bool:
+        """Whether it has labels of objects, which class folders have not."""
+        return self.kind != 'images'
+
+    def fits(self, file: Path, head: str) -> bool:
+        """Whether a file with this beginning may be of this format."""
+        suffixes = self.suffixes.split()
+        return file.suffix.lower() in suffixes and re.search(self.pattern, head) is not None
 
 
-def _columns(head: str) -> str:
-    """A sentence about the columns of a table of boxes."""
-    found = columns_of(head)
-    if found is None:
-        return 'Its first line names no columns.'
-    seen, unknown, missing = map(', '.join, found)
-    unknown = f'; not understood: {unknown}' if unknown else ''
-    missing = f'; missing: {missing}' if missing else ''
-    return f'Its columns: {seen}{unknown}{missing}.'
+def _with(*patterns: str) -> str:
+    """A pattern for text that has all of several."""
+    return r'(?s)\A' + ''.join(f'(?=.*?(?:{pattern}))' for pattern in patterns)
 
 
-_TABLES = ('.csv', '.tsv')
+_CSV = '.csv .tsv'
+_JSON = '.json .geojson .ndjson .vott'
+_BOX = rf'"?[,;\t](?:[^\n]*[,;\t])?(?:{_NUMBER}[,;\t]){{3}}{_NUMBER}'
 _DATUM = 'datum convert -i FOLDER -if {} -f coco_instances -o OUT (pip install datumaro)'
 
-KNOWN = (
-    Foreign(
-        'VIA 3 (VGG Image Annotator) JSON',
-        ('.json',),
-        (r'__VIA_|"vid"\s*:[^}]*"xy"\s*:',),
-        'export COCO from VIA 3; projects of VIA 2 are read',
-    ),
-    Foreign(
-        'VIA (VGG Image Annotator) CSV',
-        _TABLES,
-        (r'region_shape_attributes|(?i:CSV_HEADER\s*=\s*metadata_id)',),
-        'open the project in VIA 2 and export JSON (Annotation > Export Annotations (as json)), '
-        'which is read',
-    ),
-    Foreign(
-        'CSV with masks as run lengths',
-        _TABLES,
-        (r'(?i)\A[^\n]*(encoded_?pixels|\brle)',),
-        'draw them as masks, such as masks/NAME/1.png for the first object of NAME: each pair of '
-        'numbers is a first pixel, counted from 1 down the columns, and a length',
-    ),
-    Foreign(
-        'CSV with a column for each class',
-        _TABLES,
-        (rf'(?i)\A[^\n]*\n[^\n,;\t]*{_IMAGE}"?(?:\s*[,;\t]\s*"?[01]"?){{2,}}\s*(?:\n|\Z)',),
-        'these are classes of images: move them into a folder for each class; images of several '
-        "classes need a config with mmpretrain's MultiLabelDataset",
-        has_objects=False,
-    ),
-    Foreign(
-        'Open Images CSV boxes',
-        _TABLES,
-        (r'\A[^\n]*\bImageID\b', r'\A[^\n]*\bXMin\b'),
-        'globox convert FILE.csv OUT.json --format openimage --img_folder IMAGES --save_fmt coco '
-        '(pip install globox)',
-        True,
-    ),
-    Foreign(
-        'CSV boxes',
-        _TABLES,
-        (
-            rf'(?im)\A[^\n]*\b(x_?min|x_?1|xtl|bbox\w*|x_?cent(er|re)|left)\b'
-            rf'|^[^\n]*{_IMAGE}"?[,;\t](?:[^\n]*[,;\t])?(?:{_NUMBER}[,;\t]){{3}}{_NUMBER}',
-        ),
-        'name the columns filename,xmin,ymin,xmax,ymax,class in the first line, with corners in '
-        'pixels (xmax = x + width); docs/data.md lists other names that are known',
-        True,
-        remark=_columns,
-    ),
-    Foreign(
-        'CSV with classes of images',
-        _TABLES,
-        (rf'(?im)^[^\n]*{_IMAGE}"?[,;\t]\s*\S',),
-        'move the images into a folder for each class',
-        has_objects=False,
-    ),
-    Foreign(
-        'COCO panoptic JSON',
-        ('.json',),
-        (r'"segments_info"',),
-        'panopticapi/converters/panoptic2detection_coco_format.py, which writes COCO (pip install '
-        'git+https://github.com/cocodataset/panopticapi)',
-    ),
-    Foreign(
-        'COCO JSON with other keys',
-        ('.json',),
-        (r'"image_?[iI]d"|"file_?[nN]ame"', r'"bbox"|"segmentation"'),
-        'name its lists "images", "annotations" and "categories", and the keys in them id, '
-        'file_name, image_id, category_id and bbox',
-    ),
-    Foreign(
-        'QuPath GeoJSON',
-        ('.json', '.geojson'),
-        (r'"Feature(?:Collection)?"', r'"(?:objectType|classification|isLocked)"'),
-        "export labelled images with QuPath's TileExporter, which are read as masks",
-    ),
-    Foreign(
-        'Create ML JSON',
-        ('.json',),
-        (r'"coordinates"\s*:\s*\{', r'"label"', r'"annotations?"'),
-        'sv.DetectionDataset.from_createml(...).as_coco(...) (pip install supervision)',
-    ),
-    Foreign(
-        'Supervisely JSON',
-        ('.json',),
-        (r'"classTitle"|"geometryType"', r'"size"|"classes"'),
-        'export COCO from Supervisely',
-    ),
-    Foreign(
-        'BDD100K JSON',
-        ('.json',),
-        (r'"labels"', r'"box2d"|"poly2d"|"rle"'),
-        'python -m bdd100k.label.to_coco -m det -i FILE.json -o OUT.json (from bdd100k)',
-    ),
-    Foreign(
-        'Labelbox JSON',
-        ('.json', '.ndjson'),
-        (r'"data_row"|"Labeled Data"|"DataRow ID"',),
-        'labelformat convert --task object-detection --input-format labelbox --input-file '
-        'FILE.ndjson --category-names a,b --output-format coco --output-file OUT.json, for boxes '
-        '(pip install labelformat)',
-    ),
-    Foreign(
-        'Label Studio JSON',
-        ('.json',),
-        (r'"result"|"annotator"', r'"(from_name|(rectangle|polygon|brush)labels|lead_time)"'),
-        'export COCO or YOLO from Label Studio, or label-studio-converter export -i FILE.json -c '
-        'CONFIG.xml -o OUT -f COCO (pip install label-studio-sdk)',
-    ),
-    Foreign(
-        'VoTT JSON', ('.json', '.vott'), (r'"asset"|"assets"', r'"regions"|"visitedFrames"'),
-        _DATUM.format('vott_json'),
-    ),
-    Foreign(
-        'Cityscapes JSON polygons',
-        ('.json',),
-        (r'"imgHeight"', r'"polygon"'),
-        'csCreateTrainIdLabelImgs, which writes class masks (pip install cityscapesscripts)',
-    ),
-    Foreign(
-        'Datumaro JSON', ('.json',), (r'"items"', r'"categories"', r'"infos?"'),
-        _DATUM.format('datumaro'),
-    ),
-    Foreign(
-        'LabelMe XML of the web version',
-        ('.xml',),
-        (r'<annotation', r'<polygon>|<pt>'),
-        _DATUM.format('label_me'),
-    ),
-    Foreign(
-        'DOTA text (rotated boxes)',
-        ('.txt',),
-        (r'(?m)^\s*(?:-?\d+(?:\.\d+)?\s+){8}[A-Za-z]\S*(?:\s+\d)?\s*$',),
-        _DATUM.format('dota'),
-    ),
-    Foreign(
-        'KITTI tracking text',
-        ('.txt',),
-        (r'\A\d+ -?\d+ [A-Za-z]\w* (?:-?[\d.]+ ){13}',),
-        f'write a file for each image without the first two numbers, as KITTI has for objects, or '
-        f'{_BY_HAND}',
-    ),
-    Foreign(
-        'MOTS text (masks of a video)',
-        ('.txt',),
-        (r'\A\d+ \d+ \d+ \d+ \d+ [^\s\d]?\S{3,}\s*(?:\n|\Z)',),
-        'use the PNGs of MOTS, in which each number is one object: they are read',
-    ),
-    Foreign(
-        'UA-DETRAC XML',
-        ('.xml',),
-        (r'<sequence\b', r'<target'),
-        _BY_HAND,
-    ),
-    Foreign(
-        'WIDER FACE text',
-        ('.txt',),
-        (rf'(?im)^\S*{_IMAGE}\s*\n\d+\s*\n(?:-?\d+ ){{3,}}',),
-        _DATUM.format('wider_face'),
-    ),
-    Foreign(
-        'MOT or VisDrone text',
-        ('.txt',),
-        (r'\A(?:\s*-?\d+(?:\.\d+)?\s*,){5,9}\s*(?:-?\d+(?:\.\d+)?)?\s*(?:\n|\Z)',),
-        f'for MOT, {_DATUM.format("mot_seq")}; for VisDrone, {_BY_HAND}',
-    ),
-    Foreign(
-        'lists of images with boxes',
-        ('.txt',),
-        (rf'(?im)^[^\n]*{_IMAGE}"?[,; \t](?:[^\n]*[,; \t])?(?:{_NUMBER}[,; \t]){{3}}{_NUMBER}',),
-        _BY_HAND,
-        True,
-    ),
-    Foreign(
-        'text with a box on each line, as of a video (OTB, LaSOT)',
-        ('.txt',),
-        (r'\A\s*(?:-?\d+(?:\.\d+)?(?:\s*,\s*|[ \t]+)){3}-?\d+(?:\.\d+)?\s*(?:\n|\Z)',),
-        _BY_HAND,
-    ),
-    Foreign(
-        'text with numbers',
-        ('.txt',),
-        (r'\A[^\n]*(?:-?\d+(?:\.\d+)?[ ,;\t]+){3}-?\d+(?:\.\d+)?\s*(?:\n|\Z)',),
-        _BY_HAND,
-        True,
-    ),
-    Foreign(
-        'TFRecord', ('.tfrecord', '.tfrecords', '.record'), (), _DATUM.format('tf_detection_api')
-    ),
-    Foreign(
-        'a table of images and labels',
-        ('.parquet', '.arrow', '.h5', '.hdf5', '.npz', '.mat', '.lmdb'),
-        (),
-        'write its images to files, and its labels in one of the formats above',
-        has_objects=False,
-    ),
-)  # fmt: skip
+KNOWN = tuple(Foreign(*row) for row in (
+    ('VIA 3 (VGG Image Annotator) JSON', _JSON, r'__VIA_|"vid"\s*:[^}]*"xy"\s*:',
+     'export COCO from VIA 3; projects of VIA 2 are read'),
+    ('VIA (VGG Image Annotator) CSV', _CSV,
+     r'region_shape_attributes|(?i:CSV_HEADER\s*=\s*metadata_id)',
+     'open the project in VIA 2, and export JSON (Annotation > Export Annotations), which is read'),
+    ('CSV with a column for each class', _CSV,
+     rf'(?i)\A[^\n]*\n[^\n,;\t]*{_IMAGE}"?(?:\s*[,;\t]\s*"?[01]"?){{2,}}\s*(?:\n|\Z)',
+     'these are classes of images: move them into a folder for each class; images of several '
+     "classes need a config with mmpretrain's MultiLabelDataset", 'images'),
+    ('Open Images CSV boxes', _CSV, _with(r'\A[^\n]*\bImageID\b', r'\A[^\n]*\bXMin\b'),
+     'globox convert FILE.csv OUT.json --format openimage --img_folder IMAGES --save_fmt coco '
+     '(pip install globox)', 'table'),
+    ('CSV boxes', _CSV,
+     r'(?im)\A[^\n]*\b(x_?min|x_?1|xtl|bbox\w*|x_?cent(er|re)|left)\b' rf'|^[^\n]*{_IMAGE}{_BOX}',
+     'name the columns filename,xmin,ymin,xmax,ymax,class in the first line, with corners in '
+     'pixels (xmax = x + width); docs/data.md lists other names that are known', 'table'),
+    ('CSV with masks as run lengths', _CSV,
+     r'\A[^\n]*\n(?:[^\n]*[,;\t"])?\d+ \d+(?: \d+ \d+)+ ?["\n,;\t]',
+     'if the numbers of pixels count down the columns, from 1, name the columns ImageId and '
+     'EncodedPixels: then they are read; otherwise draw them as masks'),
+    ('CSV with classes of images', _CSV, rf'(?im)^[^\n]*{_IMAGE}"?[,;\t]\s*\S',
+     'move the images into a folder for each class', 'images'),
+    ('COCO JSON with other keys', _JSON,
+     _with('"image_?[iI]d"|"file_?[nN]ame"', '"bbox"|"segmentation"'),
+     'name its lists "images", "annotations" and "categories", and the keys in them id, file_name, '
+     'image_id, category_id and bbox'),
+    ('QuPath GeoJSON', _JSON,
+     _with('"Feature(?:Collection)?"', '"(?:objectType|classification|isLocked)"'),
+     "export labelled images with QuPath's TileExporter, which are read as masks"),
+    ('Create ML JSON', _JSON, _with(r'"coordinates"\s*:\s*\{', '"label"', '"annotations?"'),
+     'sv.DetectionDataset.from_createml(...).as_coco(...) (pip install supervision)'),
+    ('Supervisely JSON', _JSON, _with('"classTitle"|"geometryType"', '"size"|"classes"'),
+     'export COCO from Supervisely'),
+    ('BDD100K JSON', _JSON, _with('"labels"', '"box2d"|"poly2d"|"rle"'),
+     'python -m bdd100k.label.to_coco -m det -i FILE.json -o OUT.json (from bdd100k)'),
+    ('Labelbox JSON', _JSON, '"data_row"|"Labeled Data"|"DataRow ID"',
+     'labelformat convert --task object-detection --input-format labelbox --input-file FILE.ndjson '
+     '--category-names a,b --output-format coco --output-file OUT.json, for boxes (pip install '
+     'labelformat)'),
+    ('Label Studio JSON', _JSON,
+     _with('"result"|"annotator"', '"(from_name|(rectangle|polygon|brush)labels|lead_time)"'),
+     'export COCO or YOLO from Label Studio, or label-studio-converter export -i FILE.json -c '
+     'CONFIG.xml -o OUT -f COCO (pip install label-studio-sdk)'),
+    ('VoTT JSON', _JSON, _with('"assets?"', '"regions"|"visitedFrames"'),
+     _DATUM.format('vott_json')),
+    ('Cityscapes JSON polygons', _JSON, _with('"imgHeight"', '"polygon"'),
+     'csCreateTrainIdLabelImgs, which writes class masks (pip install cityscapesscripts)'),
+    ('Datumaro JSON', _JSON, _with('"items"', '"categories"', '"infos?"'),
+     _DATUM.format('datumaro')),
+    ('LabelMe XML of the web version', '.xml', _with('<annotation', '<polygon>|<pt>'),
+     _DATUM.format('label_me')),
+    ('UA-DETRAC XML', '.xml', _with(r'<sequence\b', '<target'), _BY_HAND),
+    ('DOTA text (rotated boxes)', '.txt',
+     r'(?m)^\s*(?:-?\d+(?:\.\d+)?\s+){8}[A-Za-z]\S*(?:\s+\d)?\s*$', _DATUM.format('dota')),
+    ('KITTI tracking text', '.txt', r'\A\d+ -?\d+ [A-Za-z]\w* (?:-?[\d.]+ ){13}',
+     'write a file for each image without the first two numbers, as KITTI has for objects, or '
+     f'{_BY_HAND}'),
+    ('MOTS text (masks of a video)', '.txt', r'\A\d+ \d+ \d+ \d+ \d+ [^\s\d]?\S{3,}\s*(?:\n|\Z)',
+     'use the PNGs of MOTS, in which each number is one object: they are read'),
+    ('WIDER FACE text', '.txt', rf'(?im)^\S*{_IMAGE}\s*\n\d+\s*\n(?:-?\d+ ){{3,}}',
+     _DATUM.format('wider_face')),
+    ('MOT or VisDrone text', '.txt',
+     r'\A(?:\s*-?\d+(?:\.\d+)?\s*,){5,9}\s*(?:-?\d+(?:\.\d+)?)?\s*(?:\n|\Z)',
+     f'for MOT, {_DATUM.format("mot_seq")}; for VisDrone, {_BY_HAND}'),
+    ('lists of images with boxes', '.txt',
+     rf'(?im)^[^\n]*{_IMAGE}{_BOX.replace(";", "; ")}', _BY_HAND, 'table'),
+    ('text with a box on each line, as of a video (OTB, LaSOT)', '.txt',
+     r'\A\s*(?:-?\d+(?:\.\d+)?(?:\s*,\s*|[ \t]+)){3}-?\d+(?:\.\d+)?\s*(?:\n|\Z)', _BY_HAND),
+    ('text with numbers', '.txt',
+     r'\A[^\n]*(?:-?\d+(?:\.\d+)?[ ,;\t]+){3}-?\d+(?:\.\d+)?\s*(?:\n|\Z)', _BY_HAND, 'table'),
+    ('TFRecord', '.tfrecord .tfrecords .record', '', _DATUM.format('tf_detection_api')),
+    ('a table of images and labels', '.parquet .arrow .h5 .hdf5 .npz .mat .lmdb', '',
+     'write its images to files, and its labels in one of the formats above', 'images'),
+    ('JSON with boxes or masks', _JSON,
+     r'"(bbox(es)?|boxes|segmentations?|polygons?|rle)"\s*:\s*[\[{"]', _BY_HAND),
+    ('XML with boxes', '.xml', r'<(\w*box|xmin|x1|polygon)\b', _BY_HAND),
+    ('unknown labels that name images', '.json .jsonl .ndjson .xml .txt .csv .tsv .manifest .yaml',
+     rf'(?is){_IMAGE}\b.*{_IMAGE}\b', f'for boxes, {_BY_HAND}', 'images'),
+))  # fmt: skip
 """Formats with the clearest signs first."""
 
-_UNKNOWN = Foreign(
-    'unknown labels that name images',
-    ('.json', '.jsonl', '.ndjson', '.xml', '.txt', '.csv', '.tsv', '.manifest', '.yaml'),
-    (),
-    f'for boxes, {_BY_HAND}',
-    has_objects=False,
-)
+_GENERAL = KNOWN[-3:]  # which a file of a format that is read may also be
 
 
 @dataclass(frozen=True)
@@ -277,9 +162,19 @@ class Seen:
 
     def line(self, tree: Tree) -> str:
         """The name of the format, with its files and the advice."""
-        files = first_few((str(tree.relative(file)) for file in self.files), 2)
-        remark = f' {self.format.remark(self.head)}' if self.format.remark else ''
-        return f'{self.format.name} ({files}).{remark} To convert: {self.format.advice}'
+        form, files = self.format, first_few((str(tree.relative(file)) for file in self.files), 2)
+        columns = f' {_columns(self.head)}' if form.is_table and form.suffixes == _CSV else ''
+        return f'{form.name} ({files}).{columns} To convert: {form.advice}'
+
+
+def _columns(head: str) -> str:
+    """A sentence about the columns of a table of boxes."""
+    if (found := columns_of(head)) is None:
+        return 'Its first line names no columns.'
+    seen, unknown, missing = map(', '.join, found)
+    unknown = f'; not understood: {unknown}' if unknown else ''
+    missing = f'; missing: {missing}' if missing else ''
+    return f'Its columns: {seen}{unknown}{missing}.'
 
 
 def foreign_labels(tree: Tree, read: Collection[Path] = ()) -> list[Seen]:
@@ -287,26 +182,23 @@ def foreign_labels(tree: Tree, read: Collection[Path] = ()) -> list[Seen]:
 
     Args:
         tree: The folder.
-        read: The files of a format that is read, which are not of an unknown one.
+        read: The files of a format that is read; only clear signs of another count for them.
     """
     seen: dict[Foreign, list[Path]] = {}
     heads: dict[Foreign, str] = {}
-    names = {image.name.casefold() for image in tree.images}
     for file, head in _heads(tree):
-        form = next((form for form in KNOWN if _matches(form, file, head)), None)
-        if form is None and file not in read and _names_images(file, head, names):
-            form = _UNKNOWN
-        if form is not None:
+        form = next((form for form in KNOWN if form.fits(file, head)), None)
+        if form is not None and not (form in _GENERAL and file in read):
             seen.setdefault(form, []).append(file)
             heads.setdefault(form, head)
     # What names images without a known form is of interest only where nothing else is.
-    known = {form: files for form, files in seen.items() if form is not _UNKNOWN}
+    known = {form: files for form, files in seen.items() if form is not KNOWN[-1]}
     return [Seen(form, tuple(files), heads[form]) for form, files in (known or seen).items()]
 
 
 def _heads(tree: Tree) -> Iterator[tuple[Path, str]]:
     """The files that may hold labels, each with the text at its beginning."""
-    suffixes = {suffix for form in (*KNOWN, _UNKNOWN) for suffix in form.suffixes}
+    suffixes = {suffix for form in KNOWN for suffix in form.suffixes.split()}
     for suffix in sorted(suffixes):
         for file in _sample(tree.with_suffix(suffix)):
             try:
@@ -326,14 +218,3 @@ def _sample(files: Iterable[Path]) -> Iterator[Path]:
 
 def _text(head: bytes) -> str:
     return head.decode('utf-16' if is_utf16(head) else 'utf-8-sig', 'replace')
-
-
-def _matches(form: Foreign, file: Path, head: str) -> bool:
-    is_suffix = file.suffix.lower() in form.suffixes
-    return is_suffix and all(re.search(pattern, head) for pattern in form.patterns)
-
-
-def _names_images(file: Path, head: str, names: set[str]) -> bool:
-    """Whether a file names two images or more of the folder."""
-    found = {name.casefold() for name in re.findall(_IMAGE, head, re.IGNORECASE)}
-    return file.suffix.lower() in _UNKNOWN.suffixes and len(found & names) > 1

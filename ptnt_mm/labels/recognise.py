@@ -15,6 +15,7 @@ from ptnt_mm.labels.formats import (
     class_folders,
     class_masks,
     coco,
+    coco_panoptic,
     cvat,
     kitti,
     labelme,
@@ -25,7 +26,7 @@ from ptnt_mm.labels.formats import (
     yolo,
 )
 from ptnt_mm.labels.formats.format import DAMAGED, EMPTY, UNREADABLE, Format
-from ptnt_mm.labels.formats.mask_pairs import has_folder_of_masks
+from ptnt_mm.labels.formats.mask_pairs import find_pairs, has_folder_of_masks
 from ptnt_mm.labels.model import TASKS, Labels, Problem, counted_classes
 from ptnt_mm.labels.tree import Tree
 from ptnt_mm.utils.decoding import unread_pictures
@@ -35,6 +36,7 @@ from ptnt_mm.utils.text import first_few, printable, unknown_name
 
 FORMATS = (
     coco.FORMAT,
+    coco_panoptic.FORMAT,
     voc.POLYGONS,
     voc.FORMAT,
     yolo.FORMAT,
@@ -51,10 +53,7 @@ FORMATS = (
 )
 """Formats with the clearest signs first; class folders match when nothing else does."""
 
-_IF_ASKED = {object_masks.NUMBERS.name: object_masks.find_any_numbers}
-"""Searches with fewer signs, for a format or a task that is asked for."""
-
-_BY_PICTURES = (class_masks.FORMAT, object_masks.NUMBERS)
+_BY_PICTURES = (object_masks.NUMBERS, class_masks.FORMAT)
 _OF_PICTURES = (*_BY_PICTURES, object_masks.FILES, class_folders.FORMAT)
 
 CUT_OFF = 'it is truncated, or is not JSON or XML'
@@ -92,24 +91,30 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
         raise UserError(unknown_name('format', name, FORMAT_NAMES))
     if task is not None and task not in TASKS:
         raise UserError(unknown_name('task', task, TASKS))
-    asked = [form for form in FORMATS if name in (None, form.name)]
+    forms = _BY_PICTURES if tree.pairs else FORMATS
+    asked = [form for form in forms if name in (None, form.name)]
+    if not asked:
+        fit = ' and '.join(form.name for form in forms)
+        raise UserError(f'`pairs` is for the formats {fit}, and not for `format={name}`')
     fit = [form for form in asked if task is None or task in form.tasks]
     if not fit:
         tasks = ', '.join(asked[0].tasks)
         raise UserError(without_labels(task, f'{asked[0].title} is for {tasks}'))
     found: list[tuple[Format, str]] = []
-    for form in FORMATS:
-        # Comparing pictures takes long. Beside label files, it is only worth it for masks by name,
-        # and files with a mask for each object are no class masks.
+    for form in forms:
+        # Names of many pictures take long. Beside label files, they are only worth it for masks by
+        # name, and files with a mask for each object are no class masks.
         is_clear = any(other in fit for other, _ in found)
         of_objects = any(other is object_masks.FILES for other, _ in found)
         if is_clear and form in _BY_PICTURES and (of_objects or not has_folder_of_masks(tree)):
             continue
         if why := form.find(tree):
             found.append((form, why))
-    if (name or task) and not any(form in fit for form, _ in found):
-        asked_for = [(form, _IF_ASKED[form.name](tree)) for form in fit if form.name in _IF_ASKED]
-        found += [(form, why) for form, why in asked_for if why]
+    is_asked = (name or task) and object_masks.NUMBERS in fit
+    is_found = any(form in fit for form, _ in found)
+    # What is asked for needs fewer signs.
+    if is_asked and not is_found and (why := object_masks.find_any_numbers(tree)):
+        found.append((object_masks.NUMBERS, why))
     chosen = next(((form, why) for form, why in found if form in fit), None)
     if chosen is None and task is not None and name is None and found:
         has = '; '.join(f'{form.title} ({why}) for {", ".join(form.tasks)}' for form, why in found)
@@ -119,7 +124,7 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
         looked = '\n'.join(f'    {form.name:<14} {form.looks_for}' for form in fit)
         raise UserError(
             f'{tree.root} contains no labels in a supported format. It has {tree.overview()}. '
-            f'Looked for:\n{looked}{_instead(found)}{_foreign(tree)}{_cut(tree)}'
+            f'Looked for:\n{looked}{_instead(found)}{_foreign(tree)}{_masks(tree)}{_cut(tree)}'
             f'{unread}\ndocs/data.md shows each layout'
         )
     # Folders of masks are no classes, and folders of images next to label files hardly ever are.
@@ -245,6 +250,14 @@ def _foreign(tree: Tree, read: Collection[Path] = ()) -> str:
     """The formats that are not read, a line each, without the files of one that is."""
     lines = ''.join(f'\n    {item.line(tree)}' for item in foreign_labels(tree, read))
     return f'\nSeen, but not read:{lines}' if lines else ''
+
+
+def _masks(tree: Tree) -> str:
+    masks = find_pairs(tree).unused
+    first = masks and tree.relative(masks[0])
+    return f'\nMasks without an image, by their names: {len(masks):,}, such as {first}' * bool(
+        masks
+    )
 
 
 def _cut(tree: Tree) -> str:

@@ -36,6 +36,7 @@ class Tree:
 
     Args:
         root: The folder.
+        pairs: The names of images and their masks, as two patterns; None to find them.
 
     Attributes:
         results: JSON files of ``ptnt infer``; neither they nor their pictures are listed.
@@ -44,11 +45,12 @@ class Tree:
         UserError: if it does not exist, is not a folder, or contains no file.
     """
 
-    def __init__(self, root: Path):
+    def __init__(self, root: Path, pairs: str | None = None):
         if not root.is_dir():
             what = 'is a file: pass the folder with images and labels'
             raise UserError(f'{root} {what if root.exists() else "does not exist"}')
         self.root = Path(os.path.abspath(root))
+        self.pairs = pairs
         self.results: list[Path] = []
         self.files = sorted(self._walk())
         if not self.files:

@@ -68,6 +68,7 @@ def create_project(
     *,
     format: str | None = None,
     task: str | None = None,
+    pairs: str | None = None,
     detector: str | None = None,
     backbone: str | None = None,
     weights: Path | str | None = None,
@@ -84,10 +85,13 @@ def create_project(
         data: The images and their labels, in any supported format. Nothing is written there.
         folder: The project; created completely or not at all.
         on_line: Called with each line about what was found and chosen.
-        format: coco, voc, voc-polygons, yolo, cvat, labelme, via, kitti, csv, run-lengths,
-            object-masks, class-masks, numbered-masks or folders; recognised by default.
+        format: coco, coco-panoptic, voc, voc-polygons, yolo, cvat, labelme, via, kitti, csv,
+            run-lengths, object-masks, class-masks, numbered-masks or folders; recognised by
+            default.
         task: detection, instance, semantic or classification; by default the one that uses most of
             the labels.
+        pairs: The names of images and their masks, with {} for what both share, such as
+            'images/{}.jpg masks/{}_m.png'; found by their words by default.
         detector: gfl, atss, tood, rtmdet, retinanet or cascade for boxes; mask_rcnn, condinst,
             solov2 or rtmdet_ins for masks; semantic_fpn, segformer or upernet for class masks; the
             first of each by default.
@@ -116,6 +120,7 @@ def create_project(
     options = {
         'format': format,
         'task': task,
+        'pairs': pairs,
         'detector': detector,
         'backbone': backbone,
         'weights': weights,
@@ -129,7 +134,7 @@ def create_project(
     if detector is not None and task is None:
         task = task_of(detector)
     earlier = read_previous(Path(like)) if like is not None else None
-    tree = Tree(data)
+    tree = Tree(data, pairs)
     recognised = recognise(tree, format, task)
     on_line(f'{recognised.format.title}: {recognised.why}')
     for line in recognised.others:

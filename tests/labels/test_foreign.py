@@ -97,18 +97,21 @@ FOREIGN = {
          'annotations': [{'image_id': 1, 'bbox': [1, 2, 3, 4]}]},
         'COCO JSON with other keys',
     ),
-    'COCO panoptic': (
-        'x.json',
-        {'images': [], 'annotations': [{'segments_info': []}], 'categories': []},
-        'COCO panoptic',
-    ),
     'Roboflow, two classes': (
         '_classes.csv', 'filename, early, late\na.jpg, 1, 0\nb.jpg, 0, 1\n', 'a column for each'
     ),
     'Roboflow, five classes': (
         '_classes.csv', 'filename,a,b,c,d,e\na.jpg,1,0,0,0,1\nb.jpg,0,1,0,0,0\n', 'a column for'
     ),
-    'run lengths called rle': ('train.csv', 'id,rle\na,26 3 50 4\nb,1 2\n', 'run lengths'),
+    'run lengths in another order': (
+        'train.csv', 'id,annotation,width\na,26 3 50 4,32\nb,1 2,32\n', 'run lengths'
+    ),
+    'YouTube-VIS': (
+        'train.json',
+        {'videos': [{'file_names': ['v/a.jpg']}], 'annotations': [{'bboxes': [[1, 2, 3, 4]]}]},
+        'JSON with boxes',
+    ),
+    'boxes of an unknown XML': ('a.xml', '<x><o x="1"><rbox>1 2 3 4</rbox></o></x>', 'XML with'),
     'TFRecord': ('train.tfrecord', 'x', 'TFRecord'),
     'an unknown form': ('x.json', [{'pic': 'a.jpg', 'what': 1}, {'pic': 'b.jpg'}], 'unknown'),
 }  # fmt: skip
@@ -132,6 +135,7 @@ def test_what_was_seen_is_named(tmp_path: Path, kind: str):
     [
         ('ImageId,EncodedPixels\na.jpg,26 3 50 4\nb.jpg,\n', 'object', 0),
         ('Image_Label,EncodedPixels\na.jpg_Fish,26 3 50 4\nb.jpg_Fish,\n', 'Fish', 0),
+        ('id,rle\na,26 3 50 4\nb,\n', 'object', 0),
         ('ImageId,ClassId,EncodedPixels\na.jpg,1,26 3 50 4\nb,1,-1\n', '1', 0),
         ('ImageId,EncodedPixels\na.jpg,26 3 50 4\na.jpg,760 20\na.jpg,9\nb.jpg,\n', 'object', 2),
     ],

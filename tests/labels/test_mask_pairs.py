@@ -1,5 +1,7 @@
 """Images and masks are paired by what their names have in common."""
 
+import re
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from ptnt_mm.labels.formats.mask_pairs import find_pairs
 from ptnt_mm.labels.model import Labels
 from ptnt_mm.labels.recognise import read_labels, recognise
 from ptnt_mm.labels.tree import Tree
+from ptnt_mm.utils.errors import UserError
 
 from . import drawn
 
@@ -60,14 +63,14 @@ def found_in(root: Path) -> dict[str, str]:
         ('img_000{}.jpg', 'mask_000{}.png'),
         ('image ({}).png', 'label ({}).png'),
         ('benign/benign ({}).png', 'benign/benign ({})_mask.png'),
-        ('im000{}.png', 'im000{}_ah.png'),
         ('stare-images/im000{}.ppm', 'labels-ah/im000{}.ah.ppm'),
-        ('aufnahmen/teil_{}_foto.jpg', 'zeichnungen/teil_{}_flaeche.png'),
         ('raw/{}.pgm', 'annotated/{}.pgm'),
         ('cell_0{}_ch00.tif', 'cell_0{}_roi.tif'),
         ('images/{}.png', '1st_manual/{}_manual1.gif'),
         ('sample{}Image.png', 'sample{}Mask.png'),
         ('p{}.jpg', 'p{}.png'),
+        ('images/{}.jpg', 'areas/{}.png'),
+        ('images/train2017/0{}.jpg', 'stuffthingmaps_trainval2017/train2017/0{}.png'),
         ('img/p{}.jpg', 'gt/p{}.jpg.png'),
         ('im{}/image.png', 'im{}/mask.png'),
         ('a{}f/images/a{}f.png', 'a{}f/masks/a{}f.png'),
@@ -81,6 +84,7 @@ def found_in(root: Path) -> dict[str, str]:
         ('training/images/{}.jpg', 'training/v1.2/labels/{}.png'),
         ('v1.2/images/{}.jpg', 'v1.2/masks/{}.png'),
         ('images_v1.0/{}.jpg', 'masks_v2.1/{}.png'),
+        ('images_v1/{}.jpg', 'masks_V2/{}.png'),
         ('data 2.0/img/{}.jpg', 'release-1.2.3/labels/{}.png'),
         (
             'leftImg8bit/train/ulm/ulm_0{}_19_leftImg8bit.png',
@@ -128,6 +132,14 @@ def test_masks_whose_images_are_missing_are_no_images(
     assert len(labels.problems) == 2 * (COUNT - len(present))
 
 
+def test_masks_without_any_image_are_counted(tmp_path: Path):
+    for i in range(COUNT):
+        for folder in ('instances', 'labels'):
+            drawn.put(Image.fromarray(drawn.indices(i)), tmp_path / folder / f'{i}.png')
+    with pytest.raises(UserError, match=f'without an image, .*: {2 * COUNT}, such as instances/0'):
+        recognise(Tree(tmp_path))
+
+
 @pytest.mark.parametrize('other', ['test/{}.png', 'testing/images/{}.png', 'unseen/{}.png'])
 @pytest.mark.parametrize('mask', ['train/label/{}.png', 'train/masks/{}_mask.png'])
 def test_masks_of_images_in_training_are_not_given_to_others(tmp_path: Path, mask: str, other: str):
@@ -164,11 +176,58 @@ def test_splits_are_words_of_folders_if_there_are_several(tmp_path: Path, image:
     assert sorted(splits, key=str) == sorted(COUNT * wanted, key=str)
 
 
-def test_most_masks_may_be_empty(tmp_path: Path):
-    pairs = draw_pairs(tmp_path, 'a{}.png', 'a{}_zz.png', range(30))
-    for i in set(range(30)) - {4, 9, 14, 19, 24}:
-        drawn.put(Image.new('L', drawn.SIZE), tmp_path / f'a{i}_zz.png')
-    assert found_in(tmp_path) == pairs
+@pytest.mark.parametrize(
+    ('image', 'mask'),
+    [
+        ('im000{}.png', 'im000{}_ah.png'),
+        ('aufnahmen/teil_{}_foto.jpg', 'zeichnungen/teil_{}_flaeche.png'),
+        ('my photos/{}.png', 'my outlines/{}.png'),
+        ('site{}/a.jpg', 'drawn/site{}/a.png'),
+        ('{}/x{}x.jpg', 'drawn/{}/{}.png'),
+    ],
+)
+def test_other_names_are_given(tmp_path: Path, image: str, mask: str):
+    pairs = draw_pairs(tmp_path, image.replace('{}', '{0}'), mask.replace('{}', '{0}'))
+    tree = Tree(tmp_path, f'{image} {mask}')
+    labels = read_labels(tree, recognise(tree))
+    assert {str(tree.relative(e.path)): str(tree.relative(e.mask)) for e in labels.images} == pairs
+
+
+def test_given_names_leave_the_rest_out(tmp_path: Path):
+    draw_pairs(tmp_path, 'a/{}.png', 'masks/{}.png')
+    draw_pairs(tmp_path, 'b/{}.png', 'lungs/left/{}.png')
+    (tmp_path / 'b/0.png').unlink()
+    tree = Tree(tmp_path, 'b/{}.png lungs/*/{}.png')
+    labels = read_labels(tree, recognise(tree))
+    assert {image.path.parent.name for image in labels.images} == {'b'}
+    kinds = Counter(problem.kind for problem in labels.problems)
+    assert kinds == {'masks without an image': 1, 'images that no label refers to': 2 * COUNT}
+
+
+@pytest.mark.parametrize('given', ['a/{}.png', 'a/{}.png masks/x{}.png', 'a/1.png masks/1.png'])
+def test_names_that_fit_nothing_are_an_error(tmp_path: Path, given: str):
+    draw_pairs(tmp_path, 'a/{}.png', 'masks/{}.png')
+    with pytest.raises(UserError, match=f'`pairs=.{re.escape(given)}.` fits no image and mask'):
+        recognise(Tree(tmp_path, given))
+
+
+def test_given_names_are_for_masks(tmp_path: Path):
+    draw_pairs(tmp_path, 'a/{}.png', 'masks/{}.png')
+    with pytest.raises(UserError, match='numbered-masks and class-masks, and not for `format=coco'):
+        recognise(Tree(tmp_path, 'a/{}.png masks/{}.png'), 'coco')
+
+
+def test_names_that_fit_two_images_are_an_error_with_the_option(tmp_path: Path):
+    draw_pairs(tmp_path, 'a/{}.png', 'masks/{}.png')
+    draw_photographs(tmp_path, 'b/{}.png', COUNT)
+    with pytest.raises(UserError, match=r"`pairs='a/\{\}.png masks/\{\}.png'`"):
+        read(tmp_path)
+
+
+def test_classes_that_may_be_masks_are_said(tmp_path: Path):
+    draw_pairs(tmp_path, 'fotos/teil_{}_f.jpg', 'zeichnungen/teil_{}_z.png')
+    (note,) = read(tmp_path).notes
+    assert "`pairs='fotos/{}f.jpg zeichnungen/{}z.png'`" in note
 
 
 def test_a_mask_is_for_one_image(tmp_path: Path):
@@ -248,26 +307,19 @@ def test_the_image_is_the_picture_without_a_word(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ('first', 'other', 'is_said'),
-    [
-        (lambda pixels: pixels == 1, lambda pixels: pixels == 2, True),
-        (lambda pixels: pixels > 0, lambda pixels: np.roll(pixels > 0, 4, 1), True),
-        (lambda pixels: pixels > 0, lambda pixels: pixels, False),
-        (lambda pixels: pixels, lambda pixels: 9 - pixels, False),
-    ],
-    ids=['left and right', 'second annotator', 'finer', 'other values'],
+    'other', [lambda pixels: pixels == 2, lambda pixels: np.roll(pixels > 0, 4, 1)]
 )
-def test_further_masks_that_show_something_else_are_said(
-    tmp_path: Path, first: Callable, other: Callable, is_said: bool
-):
+def test_further_masks_are_said(tmp_path: Path, other: Callable):
     for i in range(COUNT):
         drawn.put(drawn.photograph(i), tmp_path / 'images' / f'{i}.jpg')
-        for folder, of in (('masks/a', first), ('masks/b', other)):
+        for folder, of in (('masks/a', lambda pixels: pixels == 1), ('masks/b', other)):
             pixels = of(drawn.indices(i)).astype(np.uint8)
             drawn.put(Image.fromarray(pixels), tmp_path / folder / f'{i}.png')
     labels = read(tmp_path)
     assert len(labels.images) == COUNT and not labels.problems
-    assert [note.split()[0] for note in labels.notes] == [str(COUNT)] * is_said
+    (note,) = labels.notes
+    assert note.startswith(f'{COUNT} images with another mask')
+    assert "`pairs='images/{}.jpg masks/b/{}.png'`" in note
 
 
 def _blended(i: int) -> Image.Image:
@@ -288,8 +340,6 @@ def _tinted(i: int) -> Image.Image:
         ('JPEGImages/{}.jpg', 'SegmentationClass/{}.png', 'SegmentationClassVisualization/{}.jpg'),
         ('{}.jpg', '{}_label.png', '{}_label_viz.png'),
         ('pictures/{}.jpg', 'masks/{}.png', 'overlays/{}.jpg'),
-        ('a/{}.png', 'masks/{}.png', 'b/{}.png'),
-        ('z/{}.png', 'y/{}.png', 'x/{}.png'),
     ],
 )
 def test_pictures_with_labels_painted_on_are_not_images(

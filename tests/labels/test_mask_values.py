@@ -1,6 +1,8 @@
 """Values of masks become the classes that are meant, or a remark says what is unusual."""
 
 import io
+import json
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import pytest
 from PIL import Image, ImageFilter
 
 from ptnt_mm.labels.class_masks import IGNORED, read_values, voc_colour, without_palette
+from ptnt_mm.labels.masks import area
 from ptnt_mm.labels.model import Labels
 from ptnt_mm.labels.recognise import read_labels, recognise
 from ptnt_mm.labels.tree import Tree
@@ -335,3 +338,33 @@ def test_values_of_palettes_have_an_index_and_a_colour(tmp_path: Path):
     value = read_values(file)[0, 1].item()
     assert without_palette(value, by_colour=False) == 4
     assert without_palette(value, by_colour=True) & 0xFFFFFF == 128
+
+
+def test_panoptic_masks_are_class_masks(tmp_path: Path):
+    content = {
+        'images': [{'id': i, 'file_name': f'{i:03}.jpg'} for i in range(4)],
+        'categories': [{'id': 7, 'name': 'cat'}, {'id': 92, 'name': 'sky'}],
+        'annotations': [],
+    }
+    for i in range(4):
+        if i < 3:
+            drawn.put(drawn.photograph(i), tmp_path / f'train/{i:03}.jpg')
+        # The number of a segment means another category in each image.
+        numbers = drawn.indices(i).astype(int) * 1000
+        pixels = np.stack([numbers % 256, numbers // 256, numbers * 0], -1).astype(np.uint8)
+        drawn.put(Image.fromarray(pixels), tmp_path / f'annotations/panoptic_train/{i:03}.png')
+        segments = [{'id': 1000, 'category_id': (7, 92)[i % 2]}]
+        segments += [{'id': 2000, 'category_id': (92, 7)[i % 2]}, {'id': 3000, 'category_id': 7}]
+        content['annotations'] += [
+            {'image_id': i, 'file_name': f'{i:03}.png', 'segments_info': segments}
+        ]
+    (tmp_path / 'annotations/panoptic_train.json').write_text(json.dumps(content))
+    tree = Tree(tmp_path)
+    labels = read_labels(tree, recognise(tree))
+    assert [[item.label for item in image.objects] for image in labels.images] == [
+        ['cat', 'sky'], ['sky', 'cat'], ['cat', 'sky']
+    ]  # fmt: skip
+    for i, image in enumerate(labels.images):
+        assert area(image.objects[1], image.size) == (drawn.indices(i) == 2).sum()
+    kinds = Counter(problem.kind for problem in labels.problems)
+    assert kinds == {'images that were not found': 1, 'masks without a pixel': 3}

@@ -1,6 +1,7 @@
 """Messages say which labels with problems are used, and count ignored regions."""
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -91,7 +92,12 @@ def test_each_line_says_what_became_of_its_object(
         ((0.93, 0.4, 1), [(20, 10, 20, 10)] * 3, '3 boxes of five numbers: corner and size, with'),
         ((0.93, 0.4, 30), [(20, 10, 20, 10)] * 3, '3 boxes of five numbers: corner and size, with'),
         ((0, 90, -90), [(10, 5, 20, 10), (15, 0, 10, 20)], '3 boxes of five numbers: centre, size'),
-        ((90,), [(15, 0, 10, 20)], '1 box of five numbers: centre, size and angle'),
+        ((90,), [(15, 0, 10, 20)], '1 box of five numbers: centre, size and angle in degrees'),
+        (
+            (0, math.pi / 2),
+            [(10, 5, 20, 10), (15, 0, 10, 20)],
+            '2 boxes of five numbers: centre, size and angle in radians',
+        ),
     ],
 )
 def test_a_fifth_number_is_a_score_or_an_angle(

@@ -13,6 +13,7 @@ from pathlib import Path
 from statistics import median
 
 from ptnt_mm.labels.formats.format import Collector, Format
+from ptnt_mm.labels.formats.mask_pairs import patterns, which_is_flat
 from ptnt_mm.labels.model import Labels
 from ptnt_mm.labels.tree import Tree, split_in, split_named
 from ptnt_mm.utils.errors import UserError
@@ -21,25 +22,13 @@ from ptnt_mm.utils.text import counted, first_few
 Folder = tuple[str, ...]
 Placed = Mapping[Path, tuple[str | None, Folder]]
 
-_NO_CLASSES = {
-    *('images', 'image', 'imgs', 'img', 'jpegimages', 'pictures', 'photos', 'data'),
-    *('masks', 'mask', 'labels', 'label', 'annotations', 'segmentationclass', 'segmentationobject'),
-}
-_OF_A_CLONE = {
-    *(
-        'assets',
-        'demo',
-        'doc',
-        'docs',
-        'example',
-        'examples',
-        'figs',
-        'figures',
-        'media',
-        'outputs',
-    ),
-    *('results', 'runs', 'screenshots', 'static'),
-}
+_NO_CLASSES = re.compile(
+    'images?|imgs?|jpegimages|pictures|photos|data|masks?|labels?|annotations'
+    '|segmentation(class|object)'
+)
+_OF_A_CLONE = re.compile(
+    'assets|demo|docs?|examples?|figs|figures|media|outputs|results|runs|screenshots|static'
+)
 _FEW = 0.1  # of the images of a usual class
 
 
@@ -133,10 +122,23 @@ def _read(tree: Tree) -> Labels:
             collector.set(replace(image, label=name.strip(), split=split))
     labels = collector.finish()
     labels.classes = sorted({image.label for image in labels.images})
-    labels.notes += level.notes
+    labels.notes += [*level.notes, *_note_flat(tree, labels)]
     if aside := [f'{name} ({count})' for name, count in left_out.most_common() if name]:
         labels.notes.append(f'images left out, as their folders are no classes: {first_few(aside)}')
     return labels
+
+
+def _note_flat(tree: Tree, labels: Labels) -> list[str]:
+    """A note if one of two classes has as many pictures as the other, and looks like its masks."""
+    groups = [[i.path for i in labels.images if i.label == name] for name in labels.classes]
+    are_two = len(groups) == 2 and len(groups[0]) == len(groups[1])
+    if not are_two or (flat := which_is_flat(groups)) is None:
+        return []
+    example = patterns(*(tree.relative(groups[i][0]) for i in (1 - flat, flat)))
+    return [
+        f'warning: the images of {labels.classes[flat]} are flat, as masks are: if they are the '
+        f"masks of the others, `pairs='{example}'` gives their names"
+    ]
 
 
 def _placed(tree: Tree) -> Placed:
@@ -194,7 +196,11 @@ def _level(tree: Tree, placed: Placed) -> _Level:
             suffixes[folder[: end + 1]].add(path.suffix.lower())
     groups = {parent: _classes_of(folders, group, suffixes) for parent, group in groups.items()}
     groups = _largest(folders, {parent: group for parent, group in groups.items() if group})
-    if any(folder[-1].casefold() in _NO_CLASSES for group in groups.values() for folder in group):
+    if any(
+        _NO_CLASSES.fullmatch(folder[-1].casefold())
+        for group in groups.values()
+        for folder in group
+    ):
         return _Level({})
     level = _named(tree, groups, used is in_splits)
     if level.classes and sum(map(folders.below, level.classes)) * 2 < len(used):
@@ -279,7 +285,7 @@ def _largest(
 
 
 def _is_of_a_clone(folder: Folder) -> bool:
-    return any(name.casefold() in _OF_A_CLONE for name in folder)
+    return any(_OF_A_CLONE.fullmatch(name.casefold()) for name in folder)
 
 
 def _named(tree: Tree, groups: Mapping[Folder, list[Folder]], in_splits: bool) -> _Level:

@@ -22,7 +22,8 @@ from ptnt_mm.labels.class_masks import (
     without_soft_edges,
 )
 from ptnt_mm.labels.formats.format import Collector, Format, number, read_text
-from ptnt_mm.labels.formats.mask_pairs import find_pairs, has_large_numbers, read_pairs, spread
+from ptnt_mm.labels.formats.mask_pairs import find_pairs, spread
+from ptnt_mm.labels.formats.paired_masks import has_large_numbers, read_pairs
 from ptnt_mm.labels.formats.voc import image_sets, splits_of
 from ptnt_mm.labels.masks import BACKGROUND
 from ptnt_mm.labels.model import Labels, Outcome
@@ -423,7 +424,7 @@ def _of_label_map(file: Path, lines: list[str]) -> Table:
 FORMAT = Format(
     'class-masks',
     'Class masks',
-    'masks named like the images, in a folder of their own or as NAME_mask.png',
+    'masks named like the images, in a folder of their own, as NAME_mask.png, or as `pairs` says',
     ('semantic',),
     _find,
     _read,

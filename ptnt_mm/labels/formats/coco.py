@@ -197,7 +197,7 @@ def _objects(
 def _drop_scores(labels: Labels, file: Path, annotations: list) -> None:
     """Drop the fifth numbers of boxes if they are scores, and no angles; add a note about either.
 
-    Angles, in degrees, are hardly ever in [0, 1].
+    Angles are hardly ever all in [0, 1], and those in degrees hardly ever all below 2 pi.
     """
     boxes = [entry.get('bbox') for entry in annotations if isinstance(entry, dict)]
     boxes = [box for box in boxes if isinstance(box, list) and len(box) == _TURNED and any(box)]
@@ -207,8 +207,13 @@ def _drop_scores(labels: Labels, file: Path, annotations: list) -> None:
     if are_scores:
         for box in boxes:
             del box[-1]
+    unit = 'radians' if all(abs(value) <= 2 * math.pi for value in values) else 'degrees'
+    if unit == 'radians' and not are_scores:
+        for box in boxes:
+            box[-1] = math.degrees(number(box[-1]))
     if boxes:
-        form = 'corner and size, with a score' if are_scores else 'centre, size and angle'
+        angle = f'centre, size and angle in {unit}'
+        form = 'corner and size, with a score' if are_scores else angle
         labels.notes.append(f'{file.name}: {counted(len(boxes), "box")} of five numbers: {form}')
 
 

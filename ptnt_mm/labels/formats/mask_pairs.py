@@ -1,57 +1,49 @@
-"""Find and read the mask of each image: what their names have in common, and what they show."""
+"""Find the mask of each image: the same name in another folder, NAME_mask, or a given pattern."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from contextlib import suppress
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
-from pathlib import Path
+from difflib import SequenceMatcher
+from functools import lru_cache
+from itertools import takewhile
+from pathlib import Path, PurePath
 from typing import TypeVar
 
 import numpy as np
-from PIL import Image
 
-from ptnt_mm.labels.class_masks import (
-    IGNORED,
-    NOT_READABLE,
-    OF_OTHER_SIZE,
-    UnusableMaskError,
-    read_values,
-)
-from ptnt_mm.labels.formats.format import Collector
-from ptnt_mm.labels.formats.paired_names import (
-    Name,
-    Relation,
-    Words,
-    constant_words,
-    is_split,
-    name_of,
-    relations,
-    without_ordinals,
-)
-from ptnt_mm.labels.formats.paired_pictures import FLAT, PHOTOGRAPH, Pictures
-from ptnt_mm.labels.model import LabelledImage
-from ptnt_mm.labels.tree import Tree, split_in
-from ptnt_mm.utils.decoding import DECODERS, why_unreadable
-from ptnt_mm.utils.many_files import on_threads
-from ptnt_mm.utils.text import counted
-
-Content = TypeVar('Content')
+from ptnt_mm.labels.class_masks import read_thinned
+from ptnt_mm.labels.tree import Tree, split_named
+from ptnt_mm.utils.errors import UserError
 
 _MASK = re.compile(
-    r'(masks?|labels?|annots?|annotations?|gt|ground|truth|groundtruth|segs?|segment.*|trimaps?'
-    r'|manual|labelids|labeltrainids|gtfine)'
+    r'masks?|labels?|annot\w*|gt|ground|truths?|groundtruth|seg|segs|segment\w*|trimaps?|man|manual'
+    r'|roi|\w*maps?|inst|instances?|panoptic|\w*object'
 )
-_IMAGE = re.compile(r'(images?|imgs?|pictures?|photos?|input|rgb|jpegimages|pngimages|leftimg8bit)')
-_PAINTED = re.compile(r'(viz|visual.*|overlays?|overlaid|blend.*|preview|painted|drawn)')
-_OF_OBJECTS = re.compile(r'(.*object|instances?|inst|instanceids|panoptic)')
-
-_NAMED = re.compile(f'{_MASK.pattern}|{_OF_OBJECTS.pattern}')
-
-_CONSTANT = 3  # the kind of masks that are all equal
+_IMAGE = re.compile(
+    r'images?|imgs?|pictures?|photos?|inputs?|raw|originals?|rgb|sat|left|bit|jpeg|png|ch|t'
+)
+_MASK_OR_IMAGE = re.compile(f'{_MASK.pattern}|{_IMAGE.pattern}')
+_PAINTED = re.compile(r'viz|visual.*|overlays?|overlaid|blend.*|preview|painted|drawn')
+_OF_OBJECTS = re.compile(r'\w*object|inst|instances?|panoptic|tra|track\w*')
+_COLOURED = re.compile(r'colou?r(s|ed)?|rgb')
+_BY_HAND = re.compile(r'manual|truths?')
 _RUNS = 'runs'  # the folder of YOLO's results
 
-_SAMPLE = 6  # pairs that are looked at for each relation
+_CAMEL = re.compile(r'(?<=[a-z])(?=[A-Z])|(?<=[A-Z\d])(?=[A-Z][a-z])')
+_ANNOT = re.compile(r'(?<=train)(?=annot)|(?<=val)(?=annot)|(?<=test)(?=annot)')
+_NUMBER = re.compile(r'\d+')
+_WORD = re.compile(r'\d+|[^\W\d_]+')
+_ORDINAL = re.compile(r'^\d+[\W_]+(?=.*[^\W\d_])')
+_VERSION = re.compile(r'v?\d+(?:\.\d+)+|(?<=[\W_])v\d+', re.IGNORECASE)
+
+_SAMPLE = 6  # pairs of a kind that are looked at
+_FLAT, _PHOTOGRAPH = 0.3, 0.8  # shares of neighbouring pixels that differ: below, above
+_SIDE = 512  # pixels of the longer side that are looked at
+
+Words = tuple[str, ...]
+Kind = tuple[Words, Words]
+Content = TypeVar('Content')
 
 
 @dataclass
@@ -62,317 +54,276 @@ class Pairs:
         masks: The mask of each image.
         aside: All masks, and pictures with labels painted on.
         unused: Masks without an image.
-        painted: An example for each group of pictures with labels painted on, and its number.
-        others: For each group of further masks that show something else: the mask that is used, the
-            other mask of its image, and the number of such images.
+        painted: Pictures with labels painted on.
+        others: For each kind of further masks: the mask that is used, the other mask of its image,
+            and the number of such images.
+        unclear: A mask, and two images with its name, if nothing shows which is meant.
     """
 
     masks: dict[Path, Path] = field(default_factory=dict)
     aside: set[Path] = field(default_factory=set)
     unused: list[Path] = field(default_factory=list)
-    painted: dict[Path, int] = field(default_factory=dict)
+    painted: list[Path] = field(default_factory=list)
     others: list[tuple[Path, Path, int]] = field(default_factory=list)
-
-    @property
-    def folders(self) -> set[Path]:
-        """The folders of the masks."""
-        return {mask.parent for mask in self.masks.values()}
+    unclear: tuple[Path, Path, Path] | None = None
 
 
-@dataclass(frozen=True)
-class _View:
-    """A relation of images and their masks.
-
-    Attributes:
-        relation: The images come first.
-        score: How well the names and the contents agree with that.
-        is_painted: Whether a name speaks of labels that are painted on the image.
-        kind: 0 for masks of classes, 1 for colours, 2 for objects, 3 for masks that are all equal,
-            such as that of the circle that a lens shows.
-        is_aligned: Whether the edges of masks are those of the images, which they are not in turned
-            copies.
-        is_flat: Whether the images are flat, too, as drawings and segments are.
-        detail: The contrast of neighbouring pixels in the images, which paint reduces.
-    """
-
-    relation: Relation
-    score: int
-    is_painted: bool
-    kind: int
-    is_aligned: bool
-    is_flat: bool
-    detail: float
-
-    def rank(self, most: int) -> tuple:
-        """Sorts the best first.
-
-        Args:
-            most: The number of pairs in the largest view; few are those of another purpose.
-        """
-        relation = self.relation
-        size = len(relation.first | relation.second)
-        # Cityscapes has two masks of classes; that for training comes first.
-        for_training = any('train' in word for word in relation.second if not is_split(word))
-        order = -self.score, self.kind, not for_training, -len(relation.pairs)
-        words = sorted(relation.first), sorted(relation.second)
-        # Of cell.tif and cell_flows.tif, the first is the image.
-        is_plain = not relation.first
-        looks = not self.is_aligned, self.is_flat, not is_plain, -self.detail
-        # Only one group is of a split: it may be another data set.
-        is_far = any(map(is_split, relation.first | relation.second))
-        is_few = len(relation.pairs) < most / 10
-        is_doubtful = self.is_painted, self.kind == _CONSTANT, is_few, is_far
-        return *is_doubtful, *order, *looks, size, words
-
-
-def read_pairs(
-    collector: Collector,
-    content_of: Callable[[np.ndarray], Content],
-    split_of: Callable[[Path], str | None] = lambda image: None,
-) -> Iterator[tuple[LabelledImage, Path, Content]]:
-    """Read the mask of each image; report those that cannot be used, and drop their images.
+class _Folder:
+    """The folders above a file by their words, in lower case; numbers are words, too.
 
     Args:
-        collector: Gets the images and the problems.
-        content_of: Converts the values of a mask, (H, W) int64; raises an exception of any kind if
-            they cannot be used.
-        split_of: The split of an image, if a list has it.
-
-    Yields:
-        The image, its mask, and the result of ``content_of``.
+        parts: The words of each folder, from the top.
     """
-    labels = collector.labels
-    masks = _set_masks_aside(collector)
-    by_folder = _splits_in_folders(collector.tree, masks)
-    pairs = [
-        (image, mask)
-        for path, mask in masks.items()
-        if (image := collector.image(mask, path, split_of(path) or by_folder[path])) is not None
-    ]
 
-    def read(pair: tuple[LabelledImage, Path]) -> tuple[Content | None, str, str]:
-        image, mask = pair
-        try:
-            values = read_values(mask)
-            size = values.shape[::-1]
-            if size != image.size:
-                sizes = f'{size[0]}x{size[1]}, its image {image.size[0]}x{image.size[1]}'
-                return None, OF_OTHER_SIZE.what, sizes
-            return content_of(values), '', ''
-        except UnusableMaskError as error:
-            return None, error.what, str(error)
-        except Exception as error:  # decoders may raise anything
-            return None, NOT_READABLE.what, why_unreadable(error)
+    def __init__(self, parts: Sequence[Words]):
+        self.parts = parts
+        self.words = frozenset(word for part in parts for word in part)
+        self.splits = frozenset(filter(None, map(split_named, self.words)))
+        self.numbers = frozenset(filter(str.isdigit, self.words))
+        self.own = frozenset(w for w in self.words if not _MASK_OR_IMAGE.fullmatch(w))
 
-    found = on_threads(read, pairs, 'Reading masks')
-    for (image, mask), (content, what, detail) in zip(pairs, found, strict=True):
-        if what:
-            labels.report(mask, what, detail)
-            labels.report(image.path, 'images without a usable mask')
-            collector.drop(image)
-        else:
-            yield image, mask, content
+    def distance(self, other: '_Folder') -> int | None:
+        """How many words differ; None for another split or another number."""
+        for ours, theirs in ((self.numbers, other.numbers), (self.splits, other.splits)):
+            if ours and theirs and not ours & theirs:
+                return None
+        return len(self.own ^ other.own)
 
 
-def _splits_in_folders(tree: Tree, images: Iterable[Path]) -> dict[Path, str | None]:
-    """The split of each image by a word of a folder, as in train_images, if there are several."""
-    found = {}
-    for image in images:
-        named = (split_in(folder) for folder in reversed(tree.folders(image)))
-        found[image] = tree.split_of(image) or next(filter(None, named), None)
-    return found if len(set(found.values()) - {None}) > 1 else dict.fromkeys(found)
+@dataclass(frozen=True, eq=False)  # there may be many
+class _Picture:
+    """A file, the words of its name, and its folders."""
+
+    file: Path
+    stem: Words
+    folder: _Folder
+
+    @property
+    def words(self) -> set[str]:
+        """The words of its path."""
+        return {*self.stem, *self.folder.words}
+
+    def role(self, shared: set[str]) -> re.Pattern | None:
+        """The words that its name has, or else the nearest folder that has any of either."""
+        if _any(_MASK, set(self.stem) - shared):
+            return _MASK
+        parts = (set(part) - shared for part in reversed(self.folder.parts))
+        found = (role for words in parts for role in (_MASK, _IMAGE) if _any(role, words))
+        return next(found, None)
 
 
-def has_large_numbers(masks: Sequence[Path]) -> bool:
-    """Whether masks have numbers above 255, as object numbers may be, and classes never are."""
-    for mask in spread(masks, 20):
-        with suppress(Exception), Image.open(mask, formats=DECODERS) as stored:  # of any kind
-            if stored.mode.startswith('I') and stored.getextrema()[1] > IGNORED:
-                return True
-    return False
+@lru_cache(maxsize=1)  # several formats look for pairs in one folder
+def find_pairs(tree: Tree) -> Pairs:
+    """The mask of each image: never one of another split, and each mask for one image.
+
+    Raises:
+        UserError: if no files have the names that were given.
+    """
+    return _given(tree) if tree.pairs else _found(tree)
+
+
+def has_folder_of_masks(tree: Tree) -> bool:
+    """Whether the name of a folder of pictures is that of masks, which is seen at once."""
+    parts = {part for folder in {f.parent for f in tree.images} for part in folder.parts}
+    return any(_any(_MASK, _words(part)) for part in parts - {*tree.root.parts})
+
+
+def _given(tree: Tree) -> Pairs:
+    """The files whose paths fit two patterns, with the same text in place of {}."""
+    words = tree.pairs.split(' ')
+    paths = {tree.relative(file).as_posix(): file for file in tree.images}
+    best: list[dict[str, Path]] = [{}, {}]
+    for end in range(1, len(words)):  # names may have spaces
+        patterns = ' '.join(words[:end]), ' '.join(words[end:])
+        if all('{}' in pattern for pattern in patterns):
+            found = [_fitting(pattern, paths) for pattern in patterns]
+            best = max(best, found, key=lambda groups: len(groups[0].keys() & groups[1].keys()))
+    images, masks = best
+    if not (shared := images.keys() & masks.keys()):
+        raise UserError(
+            f'`pairs={tree.pairs!r}` fits no image and mask in {tree.root}: expected two patterns '
+            "relative to it, with {} for what both names share, such as 'images/{}.jpg "
+            "masks/{}_m.png'"
+        )
+    pairs = Pairs({images[name]: masks[name] for name in sorted(shared)}, set(masks.values()))
+    pairs.unused = [mask for name, mask in masks.items() if name not in shared]
+    return pairs
+
+
+def _fitting(pattern: str, paths: dict[str, Path]) -> dict[str, Path]:
+    """The files that fit a pattern, by what stands for {}."""
+    first, *others = (re.escape(part).replace(r'\*', '[^/]*') for part in pattern.split('{}'))
+    regex = re.compile(r'\1'.join([f'{first}(.+){others[0]}', *others[1:]]))
+    fits = ((regex.fullmatch(path), file) for path, file in paths.items())
+    return {fit[1]: file for fit, file in fits if fit}
+
+
+def _found(tree: Tree) -> Pairs:
+    pictures = _pictures(tree)
+    counts = Counter(word for picture in pictures for word in picture.words)
+    shared = {word for word, count in counts.items() if count == len(pictures)}
+    painted = {p for p in pictures if _any(_PAINTED, p.words - shared)}
+    roles = {p: p.role(shared) for p in pictures if p not in painted}
+    masks = [p for p, role in roles.items() if role is _MASK]
+    images = _Images([p for p, role in roles.items() if role is not _MASK])
+    candidates = masks or images.twins({p for p, role in roles.items() if role is _IMAGE})
+    pairs = Pairs()
+    kinds: dict[Kind, dict[Path, Path]] = defaultdict(dict)
+    for mask in candidates:
+        if (found := images.of(mask, pairs)) is not None:
+            image, kind = found
+            kinds[kind].setdefault(image, mask.file)
+    ranks: dict[Path, tuple] = {}
+    for kind in sorted(kinds, key=lambda kind: (*_rank(kind), -len(kinds[kind]), kind)):
+        of_kind = kinds[kind]
+        if not _are_flat(of_kind, _PHOTOGRAPH if masks else _FLAT):
+            continue
+        pairs.aside |= set(of_kind.values())
+        known = [image for image in of_kind if image in pairs.masks]
+        if not known or 2 * len(known) < len(of_kind):
+            pairs.masks = of_kind | pairs.masks
+            ranks = dict.fromkeys(of_kind, _rank(kind)) | ranks
+        elif ranks[known[0]] == _rank(kind):
+            pairs.others.append((pairs.masks[known[0]], of_kind[known[0]], len(known)))
+    pairs.unused = sorted({mask.file for mask in masks} - pairs.aside)
+    if pairs.masks:
+        pairs.painted = sorted(p.file for p in painted)
+        pairs.aside |= {*pairs.painted, *pairs.unused}
+    return pairs
+
+
+def _pictures(tree: Tree) -> list[_Picture]:
+    """The files that may be images or masks: not the pictures of YOLO's runs."""
+    files = [file for file in tree.images if _RUNS not in tree.folders(file)]
+    names = {name for file in files for name in tree.folders(file)}
+    # Numbers that only sort folders, as in 5_Labels, are no words; those in 01_GT and 02_GT are.
+    plain = {name: _ORDINAL.sub('', name) for name in names}
+    times = Counter(name.casefold() for name in plain.values())
+    plain = {name: other if times[other.casefold()] == 1 else name for name, other in plain.items()}
+    words = {name: _words(_VERSION.sub(' ', other)) for name, other in plain.items()}
+    folders = {file.parent: tree.folders(file) for file in files}
+    known = {path: _Folder([words[name] for name in names]) for path, names in folders.items()}
+    return [_Picture(file, _words(file.stem), known[file.parent]) for file in files]
+
+
+def _words(text: str) -> Words:
+    """SegmentationClass_01b -> segmentation, class, 01, b."""
+    return tuple(_WORD.findall(_ANNOT.sub(' ', _CAMEL.sub(' ', text)).casefold()))
+
+
+def _any(pattern: re.Pattern, words: Iterable[str]) -> bool:
+    return any(_fits(pattern, word) for word in words)
+
+
+@lru_cache(maxsize=100_000)
+def _fits(pattern: re.Pattern, word: str) -> bool:
+    return pattern.fullmatch(word) is not None
+
+
+class _Images:
+    """The pictures that are no masks, by their names."""
+
+    def __init__(self, pictures: Sequence[_Picture]):
+        self._pictures = pictures
+        self._by_name: dict[Words, list[_Picture]] = defaultdict(list)
+        self._by_path: dict[tuple, list[_Picture]] = defaultdict(list)
+        for picture in pictures:
+            for name in dict(_names(picture, _IMAGE)):
+                self._by_name[name].append(picture)
+                self._by_path[name, picture.folder.own].append(picture)
+
+    def twins(self, named: set[_Picture]) -> list[_Picture]:
+        """The pictures beside a JPEG, or outside of a folder of images, with an equal name."""
+        jpegs = {(p.folder, p.stem) for p in self._pictures if _is_jpeg(p.file)}
+        stems = {p.stem for p in named}
+        return [
+            p
+            for p in self._pictures
+            if ((p.folder, p.stem) in jpegs and not _is_jpeg(p.file))
+            or (p.stem in stems and p not in named)
+        ]
+
+    def of(self, mask: _Picture, pairs: Pairs) -> tuple[Path, Kind] | None:
+        """The image of a mask, and its kind: the words by which masks differ from images."""
+        for name, others in _names(mask, _MASK):
+            same = [p for p in self._by_path.get((name, mask.folder.own), ()) if p is not mask]
+            known = same or [p for p in self._by_name.get(name, ()) if p is not mask]
+            found = ((mask.folder.distance(p.folder), p) for p in known)
+            near = [(distance, p) for distance, p in found if distance is not None]
+            if not near:
+                continue
+            least = min(distance for distance, _ in near)
+            nearest = [picture for distance, picture in near if distance == least]
+            # im1.jpg and im1.png may be one picture; those of different folders are not.
+            if len({picture.file.parent for picture in nearest}) > 1:
+                pairs.unclear = mask.file, nearest[0].file, nearest[-1].file
+            image = min(nearest, key=lambda p: (len(p.stem), p.file))
+            words = sorted(mask.folder.words - image.folder.words - mask.folder.numbers)
+            return image.file, (tuple(words), others)
+        return None
+
+
+def _is_jpeg(file: Path) -> bool:
+    return file.suffix.lower() in ('.jpg', '.jpeg')
+
+
+def _names(picture: _Picture, pattern: re.Pattern) -> Iterator[tuple[Words, Words]]:
+    """Names that a picture may share with its partner, the longest first; and the other words.
+
+    The others are words of the pattern at the beginning, and all from one of the pattern on; for
+    masks, from any word on: D_7_SP. A name with numbers keeps some.
+    """
+    stem = picture.stem
+    leading = list(takewhile(lambda w: pattern.fullmatch(w) and not w.isdigit(), stem))
+    least = int(any(map(str.isdigit, stem)))
+    for start in dict.fromkeys((0, len(leading))):
+        for end in range(len(stem), start, -1):
+            name, others = stem[start:end], stem[end : end + 1]
+            # nnU-Net's images end in _0000.
+            is_any = others == ('0000',) if pattern is _IMAGE else not _any(_NUMBER, others)
+            may_end = is_any or _any(pattern, others)
+            if (may_end or not others) and sum(map(str.isdigit, name)) >= least:
+                yield name, stem[:start] + stem[end:]
+    if len(leading) == len(stem) and picture.folder.parts:
+        yield picture.folder.parts[-1], stem  # 7/image.png and 7/mask.png
+
+
+def _rank(kind: Kind) -> tuple[bool, ...]:
+    """Sorts the masks for training first: those of classes, by index, drawn by hand."""
+    folders, others = kind
+    words = {*folders, *others}
+    is_aside = _any(_OF_OBJECTS, words), _any(_COLOURED, words)
+    return *is_aside, 'train' not in others, not _any(_BY_HAND, words)
+
+
+def _are_flat(masks: dict[Path, Path], most: float) -> bool:
+    """Whether masks have areas of one value, and no less than their images have."""
+    pairs = spread([*masks.items()], _SAMPLE)
+    of_images, of_masks = (_roughness([pair[i] for pair in pairs]) for i in (0, 1))
+    return of_masks <= most and not of_images < min(_FLAT, of_masks / 3)
+
+
+def _roughness(files: Sequence[Path]) -> float:
+    """The mean share of neighbouring pixels that differ; 0.5, for neither, without pixels."""
+    read = (read_thinned(file, _SIDE) for file in files)
+    shares = [(np.diff(p, axis=1) != 0).mean() for p in read if p is not None and p.shape[1] > 1]
+    return float(np.mean(shares)) if shares else 0.5
+
+
+def which_is_flat(folders: Sequence[Sequence[Path]]) -> int | None:
+    """Which of two groups of pictures is flat, as masks are, if the other is not; or None."""
+    rough = [_roughness(spread(files, _SAMPLE)) for files in folders]
+    flat = int(rough[1] < rough[0])
+    return flat if rough[flat] < min(_FLAT, rough[1 - flat] / 3) else None
+
+
+def patterns(image: PurePath, mask: PurePath) -> str:
+    """How ``pairs`` names files such as an image and its mask."""
+    found = SequenceMatcher(None, image.stem, mask.stem, False).find_longest_match()
+    name = image.stem[found.a : found.a + found.size]
+    return ' '.join(str(p.with_name(p.name.replace(name, '{}', 1))) for p in (image, mask))
 
 
 def spread(items: Sequence[Content], most: int) -> list[Content]:
     """Some of the items, evenly spread."""
     return list(items[:: max(1, -(-len(items) // most))])
-
-
-def _set_masks_aside(collector: Collector) -> dict[Path, Path]:
-    """The mask of each image; masks are not images, and those without an image are reported."""
-    labels, pairs = collector.labels, find_pairs(collector.tree)
-    labels.aside = set(pairs.aside)
-    for picture, count in pairs.painted.items():
-        pictures = counted(count, 'picture')
-        example = collector.tree.relative(picture)
-        labels.notes.append(f'{pictures} with labels painted on are not read, such as {example}')
-    for used, other, count in pairs.others:
-        used, other = map(collector.tree.relative, (used, other))
-        labels.notes.append(
-            f'{counted(count, "image")} with another mask that shows something else: {used} is '
-            f'read, {other} is not'
-        )
-    for mask in pairs.unused:
-        labels.report(mask, 'masks without an image')
-    return pairs.masks
-
-
-@lru_cache(maxsize=1)  # several formats look for pairs in one folder
-def find_pairs(tree: Tree) -> Pairs:
-    """The mask of each image: never one of another split, and each mask for one image."""
-    files = _pictures(tree)
-    plain = without_ordinals([folder for file in files for folder in tree.folders(file)])
-    folders = {file: [plain[folder] for folder in tree.folders(file)] for file in files}
-    constant = constant_words([(file.stem, *folders[file]) for file in files])
-    names = {file: name_of(file, folders[file], constant) for file in files}
-    pictures = Pictures()
-    pairs = Pairs()
-    views: list[_View] = []
-    readings = [names.__getitem__]
-    if has_folder_of_masks(tree):
-        known = {file: list(filter(_is_known, folders[file])) for file in files}
-        readings.append(lambda file: name_of(file, known[file], constant))
-    for reading in readings:
-        while True:
-            used = pairs.masks.keys() | pairs.aside
-            found = relations([reading(file) for file in files if file not in used])
-            judged = [view for relation in found if (view := _judge(relation, pictures))]
-            most = max((len(view.relation.pairs) for view in judged), default=0)
-            ranked = sorted(judged, key=lambda view: view.rank(most))
-            before = len(views)
-            for view in ranked:
-                # Masks whose images are missing are no images of other masks.
-                images, folders = [names[image] for image, _ in view.relation.pairs], pairs.folders
-                named = sum(_is_named_as_mask(image, views, folders) for image in images)
-                if 2 * named < len(images) and _take(view, pairs, pictures):
-                    views.append(view)
-            if len(views) == before:
-                break
-    _set_painted_aside(names, pairs, pictures)
-    _set_unused_aside(names, views, pairs)
-    return pairs
-
-
-@cache
-def _is_known(folder: str) -> bool:
-    """Whether the name of a folder says that it has images, masks, or those of a split."""
-    words = name_of(Path(), [folder]).kinds
-    return _any(re.compile(f'{_MASK.pattern}|{_IMAGE.pattern}|<.*'), words)
-
-
-def has_folder_of_masks(tree: Tree) -> bool:
-    """Whether the name of a folder of pictures speaks of masks."""
-    parents = {file.parent for file in tree.images}
-    paths = (tree.relative(parent).parts for parent in parents)
-    folders = {folder for path in paths if _RUNS not in path for folder in path}
-    return any(_any(_MASK, name_of(Path(), [folder]).kinds) for folder in folders)
-
-
-def _pictures(tree: Tree) -> list[Path]:
-    """The files that may be images or masks: not the pictures of YOLO's runs."""
-    return [file for file in tree.images if _RUNS not in tree.folders(file)]
-
-
-def _set_painted_aside(names: dict[Path, Name], pairs: Pairs, pictures: Pictures) -> None:
-    """Set pictures aside that are images with labels painted on."""
-    known = [name for file, name in names.items() if file in pairs.masks or file not in pairs.aside]
-    for relation in relations(known) if len(known) > len(pairs.masks) else ():
-        for turned in (relation, relation.turned()):
-            found = [
-                (image, other)
-                for image, other in turned.pairs
-                if image in pairs.masks and other not in pairs.masks and other not in pairs.aside
-            ]
-            if found and _is_painted(turned.second, found, pairs, pictures):
-                pairs.aside |= {other for _, other in found}
-                example = min(other for _, other in found)
-                pairs.painted[example] = len(found)
-
-
-def _is_painted(
-    words: Words, found: Sequence[tuple[Path, Path]], pairs: Pairs, pictures: Pictures
-) -> bool:
-    """Whether other pictures of images show their labels."""
-    if _any(_PAINTED, words):
-        return True
-    return pictures.are_painted(
-        [(image, other, pairs.masks[image]) for image, other in spread(found, _SAMPLE)]
-    )
-
-
-def _set_unused_aside(names: dict[Path, Name], views: Sequence[_View], pairs: Pairs) -> None:
-    """Set the other files aside that have the names of masks."""
-    others, folders = names.keys() - pairs.masks.keys() - pairs.aside, pairs.folders
-    named = (file for file in others if _is_named_as_mask(names[file], views, folders))
-    pairs.unused += sorted(named)
-    pairs.aside |= set(pairs.unused)
-
-
-def _is_named_as_mask(name: Name, views: Sequence[_View], folders: Set[Path]) -> bool:
-    """Whether a file has the words of the masks of a view, and not those of its images."""
-    relations_with = (view.relation for view in views if view.relation.second <= name.kinds)
-    suffix = {name.file.suffix.lower()}
-    # Words name a mask anywhere, a suffix only where masks are.
-    return any(
-        not relation.first & name.kinds
-        and (relation.second - suffix or name.file.parent in folders)
-        for relation in relations_with
-    )
-
-
-def _judge(relation: Relation, pictures: Pictures) -> _View | None:
-    """Which of two groups are the masks of the other; None if none are."""
-    sample = spread(relation.pairs, _SAMPLE)
-    contrast = pictures.contrast(sample)
-    score = contrast + _hint(relation.second) - _hint(relation.first)
-    if score < 0:
-        relation, sample = relation.turned(), [pair[::-1] for pair in sample]
-        score, contrast = -score, -contrast
-    is_named = _any(_NAMED, relation.second) and not _any(_NAMED, relation.first)
-    is_painted = _any(_PAINTED, relation.second)
-    if contrast < 0 or not (contrast or (is_named and not is_painted)):
-        return None
-    masks = [mask for _, mask in sample]
-    # Without a word that tells, the pixels have to; many masks may be empty.
-    is_aligned = pictures.are_aligned(sample if is_named else spread(relation.pairs, 4 * _SAMPLE))
-    if pictures.roughness(masks) > PHOTOGRAPH or not (is_named or is_aligned):
-        return None
-    if pictures.are_constant(masks):
-        kind = _CONSTANT
-    else:
-        kind = 2 if _any(_OF_OBJECTS, relation.second) else int(pictures.are_coloured(masks))
-    is_painted |= _any(_PAINTED, relation.first)
-    is_flat = pictures.roughness([image for image, _ in sample]) < FLAT
-    detail = pictures.detail(sample)
-    return _View(relation, score, is_painted, kind, is_aligned, is_flat, detail)
-
-
-def _hint(words: Words) -> int:
-    """Above 0 for words of masks, below 0 for words of images."""
-    return 2 * _any(_NAMED, words) - _any(_IMAGE, words)
-
-
-def _any(pattern: re.Pattern, words: Words) -> bool:
-    return any(map(pattern.fullmatch, words))
-
-
-def _take(view: _View, pairs: Pairs, pictures: Pictures) -> bool:
-    """Use the pairs of a view whose files have no partner; whether it fits to the views before."""
-    fits = [
-        (image, mask)
-        for image, mask in view.relation.pairs
-        if image not in pairs.aside and mask not in pairs.masks
-    ]
-    if 2 * len(fits) < len(view.relation.pairs):
-        return False
-    has_masks = bool(pairs.masks)
-    # Other masks of the same images have other values: the rest of them would not fit.
-    known = [(pairs.masks[image], mask) for image, mask in fits if image in pairs.masks]
-    is_other = 2 * len(known) > len(fits)
-    is_constant = view.kind == _CONSTANT
-    if is_other and not is_constant and not pictures.say_the_same(spread(known, _SAMPLE)):
-        pairs.others.append((*known[0], len(known)))
-    for image, mask in fits:
-        if mask not in pairs.aside and not is_other and not (is_constant and has_masks):
-            pairs.masks.setdefault(image, mask)
-    pairs.aside.update(mask for _, mask in fits)
-    return True

@@ -1,7 +1,9 @@
 """Masks of objects without a class: a file for each object, or a number for each in one file."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import cv2
@@ -12,13 +14,13 @@ from ptnt_mm.labels.class_masks import (
     IGNORED,
     NOT_READABLE,
     OF_OTHER_SIZE,
-    count_values,
     indices_of,
     read_values,
 )
 from ptnt_mm.labels.formats.class_masks import read_table
 from ptnt_mm.labels.formats.format import Collector, Format
-from ptnt_mm.labels.formats.mask_pairs import find_pairs, has_large_numbers, read_pairs, spread
+from ptnt_mm.labels.formats.mask_pairs import find_pairs, spread
+from ptnt_mm.labels.formats.paired_masks import has_large_numbers, read_pairs
 from ptnt_mm.labels.masks import EMPTY, from_pixels
 from ptnt_mm.labels.model import LabelledImage, LabelledObject, Labels
 from ptnt_mm.labels.tree import Tree
@@ -140,13 +142,46 @@ FILES = Format(
 )
 
 
+@dataclass(frozen=True)
+class _Numbers:
+    """The values of a mask above 0; how many were looked at, and how many areas these have."""
+
+    values: frozenset[int]
+    sampled: int
+    areas: int
+    touching: int
+
+    @property
+    def are_counted(self) -> bool:
+        """Whether they are 1 to N."""
+        return max(self.values) == len(self.values)
+
+
+@lru_cache(maxsize=1)  # recognition asks several times
+def _samples(tree: Tree) -> list[_Numbers]:
+    found = []
+    for mask in spread([*find_pairs(tree).masks.values()], _SAMPLE):
+        with suppress(Exception):  # decoders may raise anything
+            pixels = indices_of(read_values(mask))
+            values = set(np.unique(pixels).tolist()) - {0}
+            looked = spread(sorted(values - {IGNORED}), _VALUES)
+            areas = sum(cv2.connectedComponents((pixels == v).astype(np.uint8))[0] for v in looked)
+            areas -= len(looked)  # the outside of each
+            if values:
+                found += [_Numbers(frozenset(values), len(looked), areas, _touching(pixels))]
+    return found
+
+
+def _have_one_area(masks: Sequence[_Numbers]) -> bool:
+    """Whether nearly each value is one area."""
+    return sum(m.areas for m in masks) <= 1.1 * sum(m.sampled for m in masks)
+
+
 def _find_numbers(tree: Tree) -> str:
     masks = list(find_pairs(tree).masks.values())
-    if not masks:
-        return ''
-    if has_large_numbers(masks):
+    if masks and has_large_numbers(masks):
         return f'{counted(len(masks), "mask")} with numbers above 255'
-    if read_table(tree).names or not _are_numbered(spread(masks, _SAMPLE)):
+    if not masks or read_table(tree).names or not _are_numbered(_samples(tree)):
         return ''
     return (
         f'{counted(len(masks), "mask")} with the numbers 1 to N, of one area each, and another N '
@@ -154,20 +189,23 @@ def _find_numbers(tree: Tree) -> str:
     )
 
 
+def _are_numbered(masks: Sequence[_Numbers]) -> bool:
+    """Whether the numbers in each mask are 1 to N, with a different N, and of one area each."""
+    numbered = [mask for mask in masks if mask.are_counted]
+    highest = [len(mask.values) for mask in masks]
+    # Classes that lie inside each other, or are layers, touch the class before.
+    if sum(mask.touching for mask in numbered) > 0.8 * (sum(highest) - len(highest)):
+        return False
+    has_many = max(highest, default=0) > _FEW and len(set(highest)) > 1
+    return has_many and _have_one_area(numbered) and len(numbered) >= 0.9 * len(masks)
+
+
 def find_any_numbers(tree: Tree) -> str:
     """Search for masks with any numbers; they may also be classes."""
-    masks = list(find_pairs(tree).masks.values())
     # Two values are background and one class.
-    if not any(map(_has_several_values, spread(masks, _SAMPLE))):
+    if not any(len(mask.values) > 1 for mask in _samples(tree)):
         return ''
-    return f'{counted(len(masks), "mask")}, if each number is one object'
-
-
-def _has_several_values(mask: Path) -> bool:
-    try:
-        return len(count_values(read_values(mask))) > 2
-    except Exception:  # decoders may raise anything
-        return False
+    return f'{counted(len(find_pairs(tree).masks), "mask")}, if each number is one object'
 
 
 def why_may_be_numbered(tree: Tree) -> str:
@@ -176,53 +214,15 @@ def why_may_be_numbered(tree: Tree) -> str:
     Each value is one area, and the values of each mask are 1 to N, or differ from mask to mask, as
     those of tracks do.
     """
-    found, areas = [], 0
-    masks = list(find_pairs(tree).masks.values())
-    for mask in spread(masks, _SAMPLE):
-        with suppress(Exception):  # decoders may raise anything
-            pixels = indices_of(read_values(mask))
-            values = spread(np.unique(pixels[(pixels > 0) & (pixels != IGNORED)]).tolist(), _VALUES)
-            found += [frozenset(values)] if values else []
-            areas += sum(_areas(pixels == value) for value in values)
+    masks = [mask for mask in _samples(tree) if mask.sampled]
+    found = [mask.values - {IGNORED} for mask in masks]
     several = [values for values in found if len(values) > 1]
-    are_counted = all(max(values) == len(values) for values in found) and len(set(found)) > 1
+    are_counted = all(mask.are_counted for mask in masks) and len(set(found)) > 1
     differ = 2 * len(several) >= len(found) and 3 * len(set(several)) >= 2 * len(several)
-    if not several or not (are_counted or differ) or areas > 1.1 * sum(map(len, found)):
+    if not several or not (are_counted or differ) or not _have_one_area(masks):
         return ''
-    return f'{counted(len(masks), "mask")} whose values are one area each; if each is one object'
-
-
-def _areas(inside: np.ndarray) -> int:
-    return cv2.connectedComponents(inside.astype(np.uint8))[0] - 1
-
-
-def _are_numbered(masks: list[Path]) -> bool:
-    """Whether the numbers in each mask are 1 to N, with a different N, and of one area each."""
-    highest = []
-    areas = sampled = others = touching = 0
-    for mask in masks:
-        if others > 0.1 * len(masks):
-            return False
-        try:
-            pixels = indices_of(read_values(mask))
-        except Exception:  # decoders may raise anything
-            continue
-        values = np.unique(pixels[pixels > 0])
-        if not len(values):
-            continue
-        highest.append(len(values))
-        if values[-1] != len(values):
-            others += 1
-            continue
-        touching += _touching(pixels)
-        for value in spread(values.tolist(), _VALUES):
-            sampled += 1
-            areas += _areas(pixels == value)
-    has_many = max(highest, default=0) > _FEW and len(set(highest)) > 1
-    # Classes that lie inside each other, or are layers, touch the class before.
-    if touching > 0.8 * (sum(highest) - len(highest)):
-        return False
-    return has_many and areas <= 1.1 * sampled and others <= 0.1 * len(highest)
+    count = counted(len(find_pairs(tree).masks), 'mask')
+    return f'{count} whose values are one area each; if each is one object'
 
 
 def _touching(pixels: np.ndarray) -> int:

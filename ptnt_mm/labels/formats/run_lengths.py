@@ -20,17 +20,18 @@ from ptnt_mm.utils.text import first_few
 
 _WITH_CLASS = re.compile(r'(.+\.\w+)_(.+)')  # Image_Label
 _CLASS = 'object'
+_NAMES, _RUNS = ('image', 'file', 'id'), ('encodedpixels', 'rle')  # of columns
 
 
 def _files(tree: Tree) -> list[Path]:
     """The tables, without examples of what to submit."""
-    files = tree.containing('.csv', rb'(?i)\A[^\n;\t]*encoded_?pixels')
+    files = tree.containing('.csv', rb'(?i)\A[^\n;\t]*(encoded_?pixels|\brle)')
     return [file for file in files if 'submission' not in file.name]
 
 
 def _find(tree: Tree) -> str:
     files = first_few((str(tree.relative(file)) for file in _files(tree)), 3)
-    return f'{files} with EncodedPixels' if files else ''
+    return f'{files} with run lengths' if files else ''
 
 
 def _read(tree: Tree) -> Labels:
@@ -55,11 +56,12 @@ def _rows(file: Path) -> dict[str, list[tuple[str, str]]]:
     found: dict[str, list[tuple[str, str]]] = {}
     for row in csv.DictReader(io.StringIO(read_text(file))):
         cells = {re.sub('[^a-z]', '', str(key).lower()): str(row[key] or '') for key in row}
-        name = next((cells[key] for key in cells if key.startswith('image')), '')
-        label = cells.get('classid') or _CLASS
+        name = next((cells[key] for key in cells if key.startswith(_NAMES)), '')
+        runs = next(cells[key] for key in cells if key.startswith(_RUNS))
+        label = cells.get('classid') or cells.get('class') or _CLASS
         if with_class := _WITH_CLASS.fullmatch(name):
             name, label = with_class.groups()
-        found.setdefault(name, []).append((label, cells['encodedpixels']))
+        found.setdefault(name, []).append((label, runs))
     return found
 
 
@@ -86,7 +88,7 @@ def _objects(
 FORMAT = Format(
     'run-lengths',
     'Run lengths in CSV',
-    'CSV files with the columns ImageId and EncodedPixels, as on Kaggle',
+    'CSV files with the columns ImageId and EncodedPixels, or id and rle',
     ('instance', 'detection', 'semantic'),
     _find,
     _read,
