@@ -153,7 +153,7 @@ ptnt train retinanet_ptnt_s_1x --pretrained ptnt_s_82.0.pth.tar --auto-scale-lr
         Switch('amp', 'mixed precision, on an accelerator'),
         Switch('auto_scale_lr', 'scale the learning rate with the batch'),
         Switch('sync_bn', 'BatchNorm over the images of all GPUs'),
-        Switch('cuda_graphs', 'run backbone and neck as CUDA graphs, on one GPU'),
+        Switch('cuda_graphs', 'run backbone and neck as CUDA graphs'),
         Option('log', 'also log losses, metrics and some predictions there',
                choices=('tensorboard', 'wandb', 'mlflow')),
         Option('seed', "seed of every random choice; by default the config's, or a new one", int),

@@ -70,7 +70,7 @@ def train(
         amp: If True, mixed precision, on an accelerator.
         auto_scale_lr: If True, scale the learning rate with the batch.
         sync_bn: If True, BatchNorm over the images of all GPUs.
-        cuda_graphs: If True, run backbone and neck as CUDA graphs, on one GPU.
+        cuda_graphs: If True, run backbone and neck as CUDA graphs.
         log: Also log losses, metrics and some predictions there: 'tensorboard', 'wandb' or
             'mlflow'.
         seed: Seed of every random choice; by default the config's, or a new one.

@@ -8,7 +8,7 @@ import torch
 from micro import MICRO_ARCH
 from mmengine.config import Config
 from mmengine.hooks import EMAHook, Hook
-from mmengine.model import BaseModel, MMDistributedDataParallel
+from mmengine.model import BaseModel, MMFullyShardedDataParallel
 from mmengine.registry import MODELS
 from mmengine.runner import Runner
 from torch import Tensor, nn
@@ -16,6 +16,7 @@ from toy import quick, same, toy_iterations
 
 from benchmark.graph_stand_in import GraphStandIn
 from ptnt_mm import api
+from ptnt_mm.config.build import unwrapped
 from ptnt_mm.engine import modes
 from ptnt_mm.engine.hooks import CudaGraphHook
 from ptnt_mm.engine.hooks import cuda_graphs as module
@@ -63,7 +64,7 @@ def run(folder: Path, capture: GraphStandIn | None, **settings) -> tuple[dict, l
     if capture is not None:
         runner.register_hook(CudaGraphHook(after=2, capture=capture))
     runner.train()
-    assert 'forward' not in vars(runner.model.backbone), 'restored'
+    assert 'forward' not in vars(unwrapped(runner.model).backbone), 'restored'
     weights = {name: value.clone() for name, value in runner.model.state_dict().items()}
     averages = [hook.ema_model.state_dict() for hook in runner.hooks if isinstance(hook, EMAHook)]
     return weights | {
@@ -232,11 +233,17 @@ def test_models_without_the_part_are_refused(capture):
         hook.before_train(FakeRunner(GraphedToy()))
 
 
-def test_several_processes_are_refused(capture):
-    wrapped = MMDistributedDataParallel.__new__(MMDistributedDataParallel)
+def test_a_model_that_is_divided_among_processes_is_refused(capture):
+    wrapped = MMFullyShardedDataParallel.__new__(MMFullyShardedDataParallel)
     nn.Module.__init__(wrapped)
-    with pytest.raises(UserError, match='one process'):
+    with pytest.raises(UserError, match='MMFullyShardedDataParallel divides'):
         CudaGraphHook(capture=capture).before_train(FakeRunner(wrapped))
+
+
+def test_synchronised_batch_norm_is_refused(capture):
+    model = nn.SyncBatchNorm.convert_sync_batchnorm(GraphedToy())
+    with pytest.raises(UserError, match='PyramidTNT has SyncBatchNorm'):
+        CudaGraphHook(capture=capture).before_train(FakeRunner(model))
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason='needs a machine without a GPU')

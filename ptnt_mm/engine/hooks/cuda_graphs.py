@@ -12,6 +12,7 @@ from mmengine.logging import print_log
 from mmengine.model import is_model_wrapper
 from torch import Tensor, nn
 from torch.func import functional_call
+from torch.nn.parallel import DistributedDataParallel
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from ptnt_mm.config.build import unwrapped
@@ -219,6 +220,11 @@ def _require_plain(part: nn.Module) -> None:
                 f'{kind} recomputes blocks in its backward pass, which a CUDA graph cannot: set '
                 'with_cp=False (and no activation_checkpointing), or omit `cuda_graphs`'
             )
+    if any(isinstance(module, nn.SyncBatchNorm) for module in part.modules()):
+        raise UserError(
+            f'{kind} has SyncBatchNorm, whose processes wait for each other, and each process '
+            'captures at another time: omit `sync_bn` or `cuda_graphs`'
+        )
     if part._compiled_call_impl is not None:
         raise UserError(f'{kind} is compiled: use CompileHook or CUDA graphs, not both')
 
@@ -239,8 +245,9 @@ class CudaGraphHook(Hook):
         capture: How graphs are made; by default with torch.
 
     Raises:
-        UserError: when training starts, without a CUDA device, in several processes, with
-            recomputed or compiled parts, or if the model lacks a part.
+        UserError: when training starts, without a CUDA device, with a model that is divided among
+            processes, with recomputed, compiled or synchronised parts, or if the model lacks a
+            part.
     """
 
     # Before the hook that deletes an earlier run: this one may refuse.
@@ -258,8 +265,11 @@ class CudaGraphHook(Hook):
 
     def before_train(self, runner: Any) -> None:
         """Replace the parts' forward passes."""
-        if is_model_wrapper(runner.model):
-            raise UserError('CUDA graphs support one process: omit `cuda_graphs`, or use one GPU')
+        if is_model_wrapper(runner.model) and not isinstance(runner.model, DistributedDataParallel):
+            raise UserError(
+                f'{type(runner.model).__name__} divides the model among processes, and CUDA graphs '
+                'need all of it in each: omit `cuda_graphs`'
+            )
         model = unwrapped(runner.model)
         names = ('backbone', 'neck') if self.parts is None else self.parts
         found = {name: getattr(model, name, None) for name in names}
