@@ -13,7 +13,8 @@ from ptnt_mm.models.backbone import Backbone
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, error, note, ok, warning
 from ptnt_mm.weights.pretrained import pretrained_init, try_pretrained
-from ptnt_mm.weights.reader.read import is_address, read_checkpoint
+from ptnt_mm.weights.reader.files import is_address
+from ptnt_mm.weights.reader.read import read_checkpoint
 from ptnt_mm.weights.reader.refusal import CheckpointError
 
 _PRETRAINING = ('ImageNet', 'UnlabelledImages')
