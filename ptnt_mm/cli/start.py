@@ -17,7 +17,7 @@ from typing import Any
 import ptnt_mm
 from ptnt_mm.options import COMMANDS, as_flags
 from ptnt_mm.utils.arguments import Command
-from ptnt_mm.utils.console import exit_status, is_terminal, spell_arguments
+from ptnt_mm.utils.console import exit_status, spell_arguments
 from ptnt_mm.utils.imports import without_garbage_collection
 from ptnt_mm.utils.noise import silence_imported, silence_libraries
 from ptnt_mm.utils.terminal import use_terminal
@@ -135,7 +135,8 @@ def importing() -> Iterator[None]:
     """
     before = signal.signal(signal.SIGINT, lambda *_: os._exit(130))
     try:
-        with _announced('Loading libraries ...'), without_garbage_collection():
+        _announce()
+        with without_garbage_collection():
             ptnt_mm.register()
             yield
             silence_imported()
@@ -154,20 +155,11 @@ def _quiet_logger() -> None:
         use_terminal(MMLogger.get_current_instance())
 
 
-@contextmanager
-def _announced(line: str) -> Iterator[None]:
-    """Show a line during a block that takes seconds; on a terminal, remove it at the end."""
+def _announce() -> None:
+    """Print a line before imports that take seconds, more on a busy machine, by one process."""
     is_first = os.environ.get('RANK', '0') == '0'
-    if 'torch' in sys.modules or not is_first or sys.stderr is None:
-        yield
-        return
-    erased = is_terminal(sys.stderr)
-    print(line, end='' if erased else '\n', file=sys.stderr, flush=True)
-    try:
-        yield
-    finally:
-        if erased:
-            print('\r\x1b[K', end='', file=sys.stderr, flush=True)
+    if 'torch' not in sys.modules and is_first and sys.stderr is not None:
+        print('Loading libraries ...', file=sys.stderr, flush=True)
 
 
 def command_line() -> tuple[str, ...]:
