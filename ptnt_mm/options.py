@@ -93,7 +93,8 @@ ptnt new photos/bccd bccd
 ptnt train bccd
 """,
     words=(
-        Argument('data', 'the folder of images and labels; only read', Path),
+        Argument('data', "the folder of images and labels, or YOLO's data.yaml in it; only read",
+                 Path),
         Argument('folder', 'the project to create: a config and labels', Path),
     ),
     keywords=(

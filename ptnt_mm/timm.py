@@ -21,7 +21,7 @@ from ptnt_mm.models.tokens import tokens_to_contiguous_map
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights.fit import Trunk, compare
 from ptnt_mm.weights.names import Weights
-from ptnt_mm.weights.published import Published, how_to_get
+from ptnt_mm.weights.published import FILES, Published, how_to_get
 
 
 class _Classifier:
@@ -364,7 +364,7 @@ def _register(name: str, network: type[_Classifier], arch: str, layers: int) -> 
 
     def build(pretrained: bool = False, **kwargs: Any) -> nn.Module:
         if pretrained and not any(map(kwargs.get, ('pretrained_cfg', 'pretrained_cfg_overlay'))):
-            file = next(iter(network.archs[arch]['published']), Published('', 0))
+            file = next(iter(FILES.get(f'{network.__name__} {arch}', ())), Published('', 0))
             why = how_to_get(file, name)
             if file.address:
                 why = f'timm cannot download weights of {name}: `ptnt weights` has their address'

@@ -8,7 +8,7 @@ from repository import ROOT
 from ptnt_mm import api
 from ptnt_mm.demo.dataset import DemoSpec
 from ptnt_mm.engine.modes import LOG_BACKENDS
-from ptnt_mm.export.formats import FORMATS
+from ptnt_mm.export.format_names import FORMATS
 from ptnt_mm.options import COMMANDS, as_flags, page
 from ptnt_mm.utils.arguments import Command, Option, Switch
 

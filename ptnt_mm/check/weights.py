@@ -14,7 +14,8 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, error, note, ok, warning
 from ptnt_mm.weights.pretrained import pretrained_init, try_pretrained
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
-from ptnt_mm.weights.reader.read import is_address, read_checkpoint
+from ptnt_mm.weights.reader.files import is_address
+from ptnt_mm.weights.reader.read import read_checkpoint
 
 _PRETRAINING = ('ImageNet', 'UnlabelledImages')
 """Data sets of runs that make pretrained weights."""

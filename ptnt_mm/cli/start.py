@@ -5,11 +5,11 @@ In this order, because help should not wait for torch.
 
 import argparse
 import os
-import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -17,15 +17,24 @@ from typing import Any
 import ptnt_mm
 from ptnt_mm.options import COMMANDS, as_flags
 from ptnt_mm.utils.arguments import Command
-from ptnt_mm.utils.console import exit_status, is_terminal, show_arguments_as
-from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.console import exit_status, show_arguments_as
 from ptnt_mm.utils.imports import without_garbage_collection
 from ptnt_mm.utils.noise import silence_imported, silence_libraries
 from ptnt_mm.utils.terminal import use_terminal
 from ptnt_mm.utils.text import unknown_name
 
-_ELSEWHERE = {'--conf': '--score-thr', '--imgsz': '--size', '--output': '--out'}
-"""Flags of other tools for ours."""
+_ELSEWHERE = {
+    '--conf': ('--score-thr', 'ptnt infer PHOTOS CONFIG --score-thr SCORE'),
+    '--imgsz': ('--size', 'ptnt new DATA PROJECT --size PIXELS'),
+    '--output': ('--out', ''),
+    '--weights': ('--pretrained', ''),
+    '--batch': ('', '--cfg-options train_dataloader.batch_size=N'),
+    '--batch-size': ('', '--cfg-options train_dataloader.batch_size=N'),
+    '--workers': ('', '--cfg-options train_dataloader.num_workers=N'),
+    '--lr': ('', '--cfg-options optim_wrapper.optimizer.lr=RATE'),
+    '--lr0': ('', '--cfg-options optim_wrapper.optimizer.lr=RATE'),
+}
+"""Flags of other tools: ours, and what to use where a command has no such flag."""
 
 _OF_OTHER_TOOLS = ('--gpus', '--gpu-ids', '--gpu-id', '--device')
 _GPUS = (
@@ -63,8 +72,11 @@ class Parser(argparse.ArgumentParser):
                 shown = (action for action in self._actions if action.help != argparse.SUPPRESS)
                 names = [name for action in shown for name in action.option_strings]
                 known = [name for name in names if name.startswith('--')]
-                if (meant := _ELSEWHERE.get(flag)) in known:
+                meant, instead = _ELSEWHERE.get(flag, ('', ''))
+                if meant in known:
                     self.error(f'unknown flag {flag!r}: did you mean {meant!r}?')
+                if instead and (instead.startswith('ptnt') or '--cfg-options' in known):
+                    self.error(f'unknown flag {flag!r}: use {instead}')
                 self.error(unknown_name('flag', flag, known))
         return super().parse_known_args(args, namespace)
 
@@ -82,11 +94,7 @@ class Parser(argparse.ArgumentParser):
             os.environ.setdefault('LOCAL_RANK', str(args.local_rank))
         show_arguments_as(as_flags)
 
-        def run() -> int | None:
-            check_words(args)
-            return command(args)
-
-        return exit_status(run)
+        return exit_status(partial(command, args))
 
 
 def parser_of(name: str) -> Parser:
@@ -127,7 +135,8 @@ def importing() -> Iterator[None]:
     """
     before = signal.signal(signal.SIGINT, lambda *_: os._exit(130))
     try:
-        with _announced('Loading libraries ...'), without_garbage_collection():
+        _announce()
+        with without_garbage_collection():
             ptnt_mm.register()
             yield
             silence_imported()
@@ -146,37 +155,11 @@ def _quiet_logger() -> None:
         use_terminal(MMLogger.get_current_instance())
 
 
-@contextmanager
-def _announced(line: str) -> Iterator[None]:
-    """Show a line on a terminal during a block; it takes seconds, more on a busy machine."""
-    shown = is_terminal(sys.stderr)
-    if shown:
-        print(line, end='', file=sys.stderr, flush=True)
-    try:
-        yield
-    finally:
-        if shown:
-            print('\r\x1b[K', end='', file=sys.stderr, flush=True)
-
-
-def check_words(args: argparse.Namespace) -> None:
-    """Raise a UserError for what is found out without PyTorch and a host library.
-
-    That is a config that does not exist, which needs MMEngine, and processes that nothing started.
-    """
-    if getattr(args, 'launcher', '') == 'pytorch' and 'RANK' not in os.environ:
-        program, *words = command_line()
-        words = ['-m', 'ptnt_mm', *words] if program == 'ptnt' else words
-        raise UserError(
-            '--launcher pytorch: start the processes with torchrun, such as one for each of 8 '
-            f'GPUs:\n    torchrun --nproc_per_node 8 {shlex.join(words)}'
-        )
-    path = str(getattr(args, 'config', ''))
-    if path and Path(path).suffix in ('', '.py'):  # `ptnt infer` takes exported files as well
-        with _announced('Loading libraries ...'):
-            from ptnt_mm.config.zoo import find_config
-
-        find_config(path)
+def _announce() -> None:
+    """Print a line before imports that take seconds, more on a busy machine, by one process."""
+    is_first = os.environ.get('RANK', '0') == '0'
+    if 'torch' not in sys.modules and is_first and sys.stderr is not None:
+        print('Loading libraries ...', file=sys.stderr, flush=True)
 
 
 def command_line() -> tuple[str, ...]:

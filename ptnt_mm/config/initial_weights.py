@@ -1,13 +1,10 @@
 """Where training starts from: weights of a backbone, of a whole model, or none."""
 
-import os
-
 from mmengine.config import Config
 
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.weights.published import locate, no_such_weights
-from ptnt_mm.weights.reader.read import is_address
+from ptnt_mm.weights.published import require_weights
 
 
 def use_pretrained(config: Config, path: str) -> None:
@@ -52,13 +49,6 @@ def check_start(view: ConfigView) -> str | None:
             f'pass weights with `pretrained=PATH`, or set {remedy}'
         )
     return None
-
-
-def require_weights(weights: str) -> None:
-    """Raise a UserError unless weights are a file, an address, or a name that has either."""
-    located = locate(weights)
-    if not is_address(located) and not os.path.isfile(os.path.expanduser(located)):
-        raise UserError(no_such_weights(weights))
 
 
 def freeze_batch_norm(backbone: dict) -> None:

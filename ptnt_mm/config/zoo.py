@@ -1,15 +1,20 @@
-"""Find, read and copy the configs that come with the package."""
+"""Find, read and copy the configs that come with the package.
+
+MMEngine, and torch with it, is imported where a config is read: a wrong name is refused at once.
+"""
 
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-
-from mmengine.config import Config
+from typing import TYPE_CHECKING
 
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import first_few, suggest, unknown_name
+
+if TYPE_CHECKING:
+    from mmengine.config import Config
 
 PROJECT_CONFIG = 'config.py'
 """Name of the config in the folder of a project."""
@@ -77,7 +82,7 @@ def find_config(path: str) -> Path:
     )
 
 
-def get_config(name: str) -> Config:
+def get_config(name: str) -> 'Config':
     """Read a config by name, such as ``'retinanet_ptnt_s_1x'``.
 
     Raises:
@@ -86,8 +91,10 @@ def get_config(name: str) -> Config:
     return config_from_file(config_path(name))
 
 
-def config_from_file(file: Path | str) -> Config:
+def config_from_file(file: Path | str) -> 'Config':
     """Read a config file as MMEngine does, without parsing the metafiles of its bases' packages."""
+    from mmengine.config import Config
+
     with _bases_by_path():
         return Config.fromfile(file)
 
@@ -100,6 +107,8 @@ def _bases_by_path() -> Iterator[None]:
     of reading a config, and finds none of the fork of mmseg. No subclass can override it: MMEngine
     calls it by the name of its class. What is not found by path, it still looks for itself.
     """
+    from mmengine.config import Config
+
     find_base = Config._get_cfg_path
 
     def find(base: str, filename: str) -> tuple[str, str | None]:
@@ -181,6 +190,8 @@ def _content(file: Path) -> bytes:
 
 def _own_bases(file: Path) -> dict[str, Path]:
     """The bases of a config from the same package: as written there, and where they are."""
+    from mmengine.config import Config
+
     bases = (base for base in Config._get_base_files(file) if '::' not in base)
     return {base: Path(os.path.abspath(file.parent / base)) for base in bases}
 

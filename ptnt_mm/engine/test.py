@@ -16,7 +16,7 @@ from ptnt_mm.engine.launcher import choose_launcher, is_first_process
 from ptnt_mm.engine.run_display import display_of
 from ptnt_mm.engine.runner import build_runner
 from ptnt_mm.engine.work_dir import create_work_dir
-from ptnt_mm.weights.reader.read import require_checkpoint
+from ptnt_mm.weights.reader.files import require_checkpoint
 
 
 def test(

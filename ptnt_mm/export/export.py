@@ -15,8 +15,8 @@ from ptnt_mm.deploy.runtimes import load_runtime
 from ptnt_mm.engine.load_in_range import stated_range
 from ptnt_mm.export.comparison import TOLERANCE, check_results
 from ptnt_mm.export.evaluation import evaluate_file, images_of, test_images
+from ptnt_mm.export.format_names import choose_format
 from ptnt_mm.export.formats import (
-    FORMATS,
     PACKAGES,
     as_arrays,
     halved,
@@ -31,7 +31,7 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.metrics import readable
 from ptnt_mm.utils.progress import waiting
 from ptnt_mm.utils.tables import listed
-from ptnt_mm.weights.reader.read import require_checkpoint
+from ptnt_mm.weights.reader.files import require_checkpoint
 
 _CALIBRATION = 100  # images of the folder that are used
 
@@ -121,21 +121,11 @@ def export(
     return out
 
 
-def choose_format(out: Path, format: str | None) -> str:
-    """The format of a file, by default the one of its suffix; a UserError if they disagree."""
-    by_suffix = {suffix: name for name, suffix in FORMATS.items()}
-    format = format or by_suffix.get(out.suffix)
-    if format is None or FORMATS[format] != out.suffix:
-        expected = ', '.join(f'{suffix} for {name}' for name, suffix in FORMATS.items())
-        raise UserError(f'`out={out}`: expected a name that ends in {expected}')
-    return format
-
-
 def check_options(format: str, half: bool, calibrate: Path | None, evaluate: bool) -> None:
     """Raise a UserError if options exclude each other, or a package is not installed.
 
     Args:
-        format: One of ``FORMATS``.
+        format: As :func:`choose_format` returns it.
         half: Whether to store float16.
         calibrate: A folder of images to quantise to 8 bits with, or None.
         evaluate: Whether to evaluate the file.

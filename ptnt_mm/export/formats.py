@@ -29,9 +29,6 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.noise import logging_disabled
 from ptnt_mm.utils.text import printable
 
-FORMATS = {'onnx': '.onnx', 'openvino': '.xml', 'torch-export': '.pt2'}
-"""Suffixes by format."""
-
 PACKAGES = {
     'onnx': ('onnx', 'onnxscript', 'onnxruntime'),
     'openvino': ('onnx', 'onnxscript', 'openvino'),
@@ -128,7 +125,7 @@ def take_program(
         network: See :func:`take_graph`.
         shape: See :func:`take_graph`.
         dynamic: See :func:`take_graph`.
-        format: One of :data:`FORMATS`.
+        format: One of :data:`ptnt_mm.export.format_names.FORMATS`.
 
     Raises:
         UserError: if torch cannot export it.

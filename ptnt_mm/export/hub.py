@@ -19,8 +19,9 @@ from ptnt_mm.utils.text import printable
 from ptnt_mm.version import __version__
 from ptnt_mm.weights.files import as_safetensors, own_weights
 from ptnt_mm.weights.published import locate
+from ptnt_mm.weights.reader.files import is_address
 from ptnt_mm.weights.reader.hub import WEIGHTS, read_address, require_hub, why_refused
-from ptnt_mm.weights.reader.read import is_address, read_checkpoint
+from ptnt_mm.weights.reader.read import read_checkpoint
 
 _TASKS = {
     'detection': 'object-detection',

@@ -27,7 +27,7 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.progress import waiting
 from ptnt_mm.utils.text import counted, first_few
 from ptnt_mm.utils.tiles import OVERLAP, Tiling
-from ptnt_mm.weights.reader.read import require_checkpoint
+from ptnt_mm.weights.reader.files import require_checkpoint
 
 _NO_NAMES = (
     'NO CLASS NAMES: neither the checkpoint nor the config has a name for each class of the model; '

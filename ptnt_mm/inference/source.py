@@ -9,7 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from ptnt_mm.data.image_files import Images, drawn_name, encode_image, find_images
+from ptnt_mm.data.image_files import (
+    Images,
+    drawn_name,
+    encode_image,
+    find_images,
+    is_webcam,
+    require_source,
+)
 from ptnt_mm.data.pixel_values import COMMON, few_levels, measure_values
 from ptnt_mm.data.predictions import DRAWN, FILE, FORMAT, is_predictions
 from ptnt_mm.explain.causes import is_about_the_disk
@@ -118,7 +125,7 @@ class Results:
 
 def default_out(text: str) -> Path:
     """Return the default output folder for a source."""
-    name = f'webcam_{text}' if _is_webcam(text) else Path(text).resolve().name
+    name = f'webcam_{text}' if is_webcam(text) else Path(text).resolve().name
     return Path('work_dirs', 'infer', name)
 
 
@@ -128,10 +135,9 @@ def find_source(text: str, drawn: Path) -> Images | Video:
     ``drawn`` is the folder of drawn pictures: it will be replaced, so it is not searched.
     """
     path = Path(text)
-    if _is_webcam(text):
+    require_source(text)
+    if is_webcam(text):
         return open_video(int(text))
-    if not path.exists():
-        raise UserError(f'there is no image, folder or video {text}')
     if path.resolve().is_relative_to(drawn.resolve()):
         raise UserError(f'{text} is inside {drawn}, which is replaced: choose another `out`')
     if path.is_dir():
@@ -224,7 +230,3 @@ def _reason(error: Exception, file: Path | None = None) -> str:
     text = str(error).removeprefix(f'{file} ') or failing_line(error)
     text = printable(' '.join(text.split()), 1000)
     return text if isinstance(error, UserError) else f'{type(error).__name__}: {text}'
-
-
-def _is_webcam(text: str) -> bool:
-    return text.isdecimal() and not Path(text).exists()

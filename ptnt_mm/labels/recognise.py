@@ -76,6 +76,14 @@ class Recognised:
     others: tuple[str, ...] = ()
 
 
+def require_known(format: str | None, task: str | None) -> None:
+    """Raise a UserError if there is no such format or task."""
+    if format is not None and format not in FORMAT_NAMES:
+        raise UserError(unknown_name('format', format, FORMAT_NAMES))
+    if task is not None and task not in TASKS:
+        raise UserError(unknown_name('task', task, TASKS))
+
+
 def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> Recognised:
     """Recognise the format of the labels in a folder.
 
@@ -87,10 +95,7 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
     Raises:
         UserError: if there is no such format or task, or if none is found.
     """
-    if name is not None and name not in FORMAT_NAMES:
-        raise UserError(unknown_name('format', name, FORMAT_NAMES))
-    if task is not None and task not in TASKS:
-        raise UserError(unknown_name('task', task, TASKS))
+    require_known(name, task)
     forms = _BY_PICTURES if tree.pairs else FORMATS
     asked = [form for form in forms if name in (None, form.name)]
     if not asked:

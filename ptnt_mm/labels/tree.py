@@ -31,6 +31,13 @@ _NO_IMAGES = re.compile(
 _SPLIT_OF = {word: split for split, words in _SPLITS.items() for word in words}
 
 
+def require_folder(root: Path) -> None:
+    """Raise a UserError if the data is not in a folder."""
+    if not root.is_dir():
+        what = 'is a file: pass the folder with images and labels'
+        raise UserError(f'{root} {what if root.exists() else "does not exist"}')
+
+
 class Tree:
     """A folder of images and labels with a listing of its files, without hidden ones.
 
@@ -46,9 +53,7 @@ class Tree:
     """
 
     def __init__(self, root: Path, pairs: str | None = None):
-        if not root.is_dir():
-            what = 'is a file: pass the folder with images and labels'
-            raise UserError(f'{root} {what if root.exists() else "does not exist"}')
+        require_folder(root)
         self.root = Path(os.path.abspath(root))
         self.pairs = pairs
         self.results: list[Path] = []

@@ -1,9 +1,8 @@
 """Base class of the family's backbones, and the checks of their arguments.
 
 The base initialises, loads and freezes weights, pads images, and describes the returned maps. A
-network's file has a table of its variants: a row holds the settings of the backbone and the keys in
-:data:`NOT_BUILT`: ``alias``, the variant's short name in config names, and ``published``, its
-published weights, the authors' first.
+network's file has a table of its variants: a row holds the settings of the backbone and ``alias``,
+the variant's short name in config names.
 """
 
 from abc import abstractmethod
@@ -24,9 +23,6 @@ from ptnt_mm.models.tokens import Grid, pad, reduced, tokens_to_contiguous_map
 from ptnt_mm.utils.text import unknown_name
 from ptnt_mm.weights.networks import Network, Table
 from ptnt_mm.weights.pretrained import PretrainedTrunk
-
-NOT_BUILT = ('alias', 'published')
-"""Keys of a row that describe the variant and are not settings of the backbone."""
 
 
 class FeatureInfo:
@@ -255,7 +251,7 @@ def full_names(archs: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
 
 def settings(row: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that the backbone of a row is built from."""
-    return {key: value for key, value in row.items() if key not in NOT_BUILT}
+    return {key: value for key, value in row.items() if key != 'alias'}
 
 
 def read_arch(arch: str | dict, archs: Mapping[str, dict]) -> dict:

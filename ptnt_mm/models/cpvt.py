@@ -14,12 +14,11 @@ from ptnt_mm.models.single_scale import SingleScaleBackbone
 from ptnt_mm.models.tokens import SINGLE_SCALE_PATCH, Grid, map_to_tokens, reduced
 from ptnt_mm.registry import MODELS
 from ptnt_mm.weights.names import Weights
-from ptnt_mm.weights.published import Published
 
 CPVT_ARCHS = {
-    'tiny': dict(alias='ti', depth=12, dim=192, heads=3, published=(Published('cpvt_ti', 73.4),)),
-    'small': dict(alias='s', depth=12, dim=384, heads=6, published=()),
-    'base': dict(alias='b', depth=12, dim=768, heads=12, published=()),
+    'tiny': dict(alias='ti', depth=12, dim=192, heads=3),
+    'small': dict(alias='s', depth=12, dim=384, heads=6),
+    'base': dict(alias='b', depth=12, dim=768, heads=12),
 }
 """CPVT (arXiv 2102.10882, table 1), the widths of DeiT. Its authors published no weights."""
 

@@ -53,11 +53,8 @@ from ptnt_mm.models.tokens import (
 from ptnt_mm.registry import MODELS
 from ptnt_mm.weights.names import Weights
 from ptnt_mm.weights.networks import Table
-from ptnt_mm.weights.published import Published
 
 NUM_STAGES = 4
-
-_BAIDU = 'https://pan.baidu.com/s'
 
 ARCHS = {
     'tiny': dict(
@@ -69,7 +66,6 @@ ARCHS = {
         outer_heads=(2, 4, 8, 8),
         inner_heads=(1, 2, 4, 4),
         pretrain_img_size=192,
-        published=(Published('ptnt_ti', 75.2, 42, f'{_BAIDU}/1xm3DSGcAJbvFQm4jmDAlnQ', '0r5t'),),
     ),
     'small': dict(
         alias='s',
@@ -80,7 +76,6 @@ ARCHS = {
         outer_heads=(4, 8, 16, 16),
         inner_heads=(2, 4, 8, 8),
         pretrain_img_size=256,
-        published=(Published('ptnt_s', 82.0, 128, f'{_BAIDU}/1xha8x3DTlPq9-KeC6EPPow', 'v5w5'),),
     ),
     'medium': dict(
         alias='m',
@@ -91,7 +86,6 @@ ARCHS = {
         outer_heads=(4, 8, 16, 16),
         inner_heads=(2, 4, 8, 8),
         pretrain_img_size=256,
-        published=(Published('ptnt_m', 83.5, 340, f'{_BAIDU}/1B9zkWkrUAETuiyr08ClY-w', 'jqm3'),),
     ),
     'base': dict(
         alias='b',
@@ -102,7 +96,6 @@ ARCHS = {
         outer_heads=(4, 8, 16, 16),
         inner_heads=(2, 4, 8, 8),
         pretrain_img_size=256,
-        published=(Published('ptnt_b', 84.1, 628, f'{_BAIDU}/1tT0mxRrZQx6facYsdPBt0g', 'ns4t'),),
     ),
 }
 """PyramidTNT (arXiv 2201.00978, table 1, and the authors' code). Tuples hold one value per stage.

@@ -33,17 +33,6 @@ from ptnt_mm.models.tokens import (
 )
 from ptnt_mm.registry import MODELS
 from ptnt_mm.weights.names import Weights
-from ptnt_mm.weights.published import Published
-
-_TNT_RELEASE = 'https://github.com/huawei-noah/Efficient-AI-Backbones/releases/download/tnt'
-
-_TIMM_RELEASE = 'https://github.com/contrastive/pytorch-image-models/releases/download/TNT'
-
-_TIMM = 'https://huggingface.co/timm'
-
-_TIMM_FILE = 'resolve/main/model.safetensors'
-
-_OPENMMLAB = 'https://download.openmmlab.com/mmclassification/v0'
 
 TNT_ARCHS = {
     'small': dict(
@@ -54,10 +43,6 @@ TNT_ARCHS = {
         outer_heads=6,
         inner_heads=4,
         words=16,
-        published=(
-            Published('tnt_s', 81.5, 95, f'{_TNT_RELEASE}/tnt_s_81.5.pth.tar'),
-            Published('tnt_s_timm', 81.506, 95, f'{_TIMM}/tnt_s_patch16_224.in1k/{_TIMM_FILE}'),
-        ),
     ),
     'base': dict(
         alias='b',
@@ -67,38 +52,12 @@ TNT_ARCHS = {
         outer_heads=10,
         inner_heads=4,
         words=16,
-        published=(
-            Published('tnt_b', 82.9, 262, f'{_TNT_RELEASE}/tnt_b_82.9.pth.tar'),
-            Published('tnt_b_timm', 82.864, 262, f'{_TIMM}/tnt_b_patch16_224.in1k/{_TIMM_FILE}'),
-        ),
     ),
 }
 """TNT (arXiv 2103.00112, table 1). ``words`` is the number of inner tokens of an outer one."""
 
-_FOR_MMPRETRAIN = 'tnt/tnt-small-p16_3rdparty_in1k_20210903-c56ee7df.pth'
-
-LEGACY_TNT_ARCHS = {
-    'small': TNT_ARCHS['small']
-    | dict(
-        published=(
-            Published('tnt_s_legacy', 81.512, 95, f'{_TIMM_RELEASE}/tnt_s_patch16_224.pth.tar'),
-            Published(
-                'tnt_s_legacy_timm',
-                81.512,
-                95,
-                f'{_TIMM}/tnt_s_legacy_patch16_224.in1k/{_TIMM_FILE}',
-            ),
-            Published(
-                'tnt_s_legacy_mmpretrain',
-                81.52,
-                95,
-                f'{_OPENMMLAB}/{_FOR_MMPRETRAIN}',
-                sha256='c56ee7df',
-            ),
-        )
-    ),
-}
-"""TNT as timm had it first: three copies of the same weights, the last with mmpretrain's names."""
+LEGACY_TNT_ARCHS = {'small': TNT_ARCHS['small']}
+"""TNT as timm had it first."""
 
 
 class WordStem(nn.Module):

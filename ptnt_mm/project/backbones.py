@@ -1,6 +1,5 @@
 """The backbone of a project, found by name, with its measured output maps."""
 
-import ast
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -13,22 +12,20 @@ from mmengine.config import Config
 from mmengine.registry import DefaultScope
 
 from ptnt_mm.config.build import build_model
-from ptnt_mm.config.zoo import config_root
+from ptnt_mm.project.backbone_table import row_of, rows, starts
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import unknown_name
 from ptnt_mm.weights.published import (
     INSTALLED,
-    default_cfg,
     is_installed,
     locate,
     no_such_weights,
 )
-from ptnt_mm.weights.reader.read import cached_file, is_address, is_reachable
+from ptnt_mm.weights.reader.files import is_address
+from ptnt_mm.weights.reader.read import cached_file, is_reachable
 
 # Learning rates from pretrained weights and from random initialisation.
 _LR_PRETRAINED, _LR_RANDOM = 1e-4, 1e-3
 _SIDE = 256  # side of the square test image, in pixels
-_IMAGENET = dict(mean=[123.675, 116.28, 103.53], std=[58.395, 57.12, 57.375])
 
 FRAGMENT_BACKBONE = 'ptnt_ti'
 """The backbone that the model fragments are written for."""
@@ -86,14 +83,13 @@ def choose_backbone(name: str | None, weights: str | None, scope: str) -> Measur
     """
     if weights == NO_WEIGHTS:
         return find_backbone(name or FRAGMENT_BACKBONE, None, scope)
-    starts = _table()['starts']
     if name is None and weights in (None, PUBLISHED):
-        name = next(filter(can_be_had, starts), None)
+        name = next(filter(can_be_had, starts()), None)
     elif name is None and weights in rows():
         name = weights
     if weights in (None, PUBLISHED) and name is not None and can_be_had(name):
         return find_backbone(name, PUBLISHED, scope)
-    unavailable = _unavailable(name or starts[0])
+    unavailable = _unavailable(name or starts()[0])
     if weights == PUBLISHED and unavailable:
         raise UserError(f'`weights={PUBLISHED}`: {unavailable}')
     network = find_backbone(name or FRAGMENT_BACKBONE, weights, scope)
@@ -153,7 +149,7 @@ def find_backbone(name: str, weights: str | None, scope: str) -> MeasuredBackbon
     Raises:
         UserError: if there is no such backbone or file, or if it returns no maps.
     """
-    row = _row(name)
+    row = row_of(name)
     settings = dict(row['settings'])
     if weights == PUBLISHED:
         weights = row.get('weights')
@@ -183,31 +179,6 @@ def find_backbone(name: str, weights: str | None, scope: str) -> MeasuredBackbon
         channels=channels,
         strides=strides,
     )
-
-
-def rows() -> dict[str, dict[str, Any]]:
-    """The backbones by name."""
-    return {name: default_cfg(name) | row for name, row in _table()['backbones'].items()}
-
-
-def _table() -> dict[str, Any]:
-    return Config.fromfile(config_root() / '_base_' / 'project' / 'backbones.py').to_dict()
-
-
-def _row(name: str) -> dict[str, Any]:
-    known = rows()
-    if name in known:
-        return known[name]
-    try:
-        call = ast.parse(name, mode='eval').body
-        arguments = call.keywords if isinstance(call, ast.Call) else []
-        kind = ast.unparse(call.func if isinstance(call, ast.Call) else call)
-        settings = {keyword.arg: ast.literal_eval(keyword.value) for keyword in arguments}
-    except (SyntaxError, ValueError, TypeError):
-        raise UserError(f'`backbone`: {unknown_name("backbone", name, known)}') from None
-    if kind.rpartition('.')[2][:1].islower():
-        raise UserError(f'`backbone`: {unknown_name("backbone", name, known)}')
-    return dict(_IMAGENET, settings=dict(type=kind, **settings))
 
 
 def _measure(

@@ -1,6 +1,5 @@
 """Create a project from a folder of labelled images, for ``ptnt new``."""
 
-import os
 import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +22,7 @@ from ptnt_mm.project.backbones import choose_backbone
 from ptnt_mm.project.convert import convert
 from ptnt_mm.project.cut import Cut, cut_images
 from ptnt_mm.project.detectors import find_detector, task_of
+from ptnt_mm.project.place import check_place, data_folder
 from ptnt_mm.project.previous import read_previous
 from ptnt_mm.project.profile import (
     Profile,
@@ -82,7 +82,7 @@ def create_project(
     """Create a project, a folder with a config and labels, from a folder of labelled images.
 
     Args:
-        data: The images and their labels, in any supported format. Nothing is written there.
+        data: The folder of images and labels, or YOLO's data.yaml in it; only read.
         folder: The project; created completely or not at all.
         on_line: Called with each line about what was found and chosen.
         format: coco, coco-panoptic, voc, voc-polygons, yolo, cvat, labelme, via, kitti, csv,
@@ -115,8 +115,8 @@ def create_project(
         UserError: if the folder exists or is inside the data, if the format of the labels is not
             supported, if none of them can be used, or if an option is wrong or impossible.
     """
-    data, folder = Path(data), Path(folder)
-    _check_place(data, folder)
+    data, folder = data_folder(Path(data)), Path(folder)
+    check_place(data, folder)
     options = {
         'format': format,
         'task': task,
@@ -204,15 +204,6 @@ def write_config(folder: Path, profile: Profile, data: Path, opening: list[str])
     if has_long_classes(profile):
         write_atomically(folder / CLASSES, classes_text(profile))
     write_atomically(folder / PROJECT_CONFIG, config_text(profile, recipe, data, opening))
-
-
-def _check_place(data: Path, folder: Path) -> None:
-    if Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(data)):
-        raise UserError(
-            f'{folder} is inside {data}, where ptnt new writes nothing: choose another folder'
-        )
-    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
-        raise UserError(f'{folder} exists: choose another name, or remove it')
 
 
 def _check_numbers(options: dict[str, Any]) -> None:

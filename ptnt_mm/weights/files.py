@@ -27,8 +27,9 @@ from ptnt_mm.weights.identity import Identity, identify, looks_like
 from ptnt_mm.weights.names import Weights, by_our_names, whose_names
 from ptnt_mm.weights.networks import Network, family, trunk_roots
 from ptnt_mm.weights.published import locate
+from ptnt_mm.weights.reader.files import is_address
 from ptnt_mm.weights.reader.hub import is_hub_address, read_address
-from ptnt_mm.weights.reader.read import is_address, read_checkpoint
+from ptnt_mm.weights.reader.read import read_checkpoint
 from ptnt_mm.weights.reader.tensors_file import read_metadata, require_package
 
 # Metadata of a published checkpoint. Inferencers print the class names.

@@ -42,8 +42,8 @@ class Network:
     """Pattern of names that only this network's weights have, without the prefix of a wrapper."""
 
     archs: Mapping[str, Mapping[str, Any]]
-    """A row for each variant. ``published`` are its :class:`~ptnt_mm.weights.published.Published`
-    files; ``alias`` is its short name."""
+    """A row for each variant; ``alias`` is its short name. Its published weights are in
+    :data:`ptnt_mm.weights.published.FILES`."""
 
     arch_prefix: str
     """Put before the variants' names where those of all networks stand together: 'tnt_small'."""

@@ -1,13 +1,18 @@
-"""The published weights of the family, found by name."""
+"""The published weights of the family, found by name.
 
+Neither this file nor what it imports needs torch: a name that leads nowhere is refused at once.
+"""
+
+import os
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ptnt_mm.utils.atomic_files import sha256
+from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import unknown_name
-from ptnt_mm.weights.networks import family
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
+from ptnt_mm.weights.reader.files import is_address
 
 GREY = (127.5, 127.5, 127.5)
 
@@ -51,6 +56,55 @@ class Published(NamedTuple):
         if self.url is None or self.password is not None:
             return None
         return self.url + (f'#sha256={self.sha256}' if self.sha256 else '')
+
+
+_BAIDU = 'https://pan.baidu.com/s'
+
+_TNT_RELEASE = 'https://github.com/huawei-noah/Efficient-AI-Backbones/releases/download/tnt'
+
+_TIMM_RELEASE = 'https://github.com/contrastive/pytorch-image-models/releases/download/TNT'
+
+_TIMM = 'https://huggingface.co/timm'
+
+_TIMM_FILE = 'resolve/main/model.safetensors'
+
+_FOR_MMPRETRAIN = (
+    'https://download.openmmlab.com/mmclassification/v0/tnt/'
+    'tnt-small-p16_3rdparty_in1k_20210903-c56ee7df.pth'
+)
+
+FILES = {
+    'PyramidTNT tiny': (
+        Published('ptnt_ti', 75.2, 42, f'{_BAIDU}/1xm3DSGcAJbvFQm4jmDAlnQ', '0r5t'),
+    ),
+    'PyramidTNT small': (
+        Published('ptnt_s', 82.0, 128, f'{_BAIDU}/1xha8x3DTlPq9-KeC6EPPow', 'v5w5'),
+    ),
+    'PyramidTNT medium': (
+        Published('ptnt_m', 83.5, 340, f'{_BAIDU}/1B9zkWkrUAETuiyr08ClY-w', 'jqm3'),
+    ),
+    'PyramidTNT base': (
+        Published('ptnt_b', 84.1, 628, f'{_BAIDU}/1tT0mxRrZQx6facYsdPBt0g', 'ns4t'),
+    ),
+    'CPVT tiny': (Published('cpvt_ti', 73.4),),
+    'TNT small': (
+        Published('tnt_s', 81.5, 95, f'{_TNT_RELEASE}/tnt_s_81.5.pth.tar'),
+        Published('tnt_s_timm', 81.506, 95, f'{_TIMM}/tnt_s_patch16_224.in1k/{_TIMM_FILE}'),
+    ),
+    'TNT base': (
+        Published('tnt_b', 82.9, 262, f'{_TNT_RELEASE}/tnt_b_82.9.pth.tar'),
+        Published('tnt_b_timm', 82.864, 262, f'{_TIMM}/tnt_b_patch16_224.in1k/{_TIMM_FILE}'),
+    ),
+    # Three copies of the same weights, the last with mmpretrain's names.
+    'LegacyTNT small': (
+        Published('tnt_s_legacy', 81.512, 95, f'{_TIMM_RELEASE}/tnt_s_patch16_224.pth.tar'),
+        Published(
+            'tnt_s_legacy_timm', 81.512, 95, f'{_TIMM}/tnt_s_legacy_patch16_224.in1k/{_TIMM_FILE}'
+        ),
+        Published('tnt_s_legacy_mmpretrain', 81.52, 95, _FOR_MMPRETRAIN, sha256='c56ee7df'),
+    ),
+}
+"""The files of each variant by its network and arch, the authors' first."""
 
 
 class InstalledFile(NamedTuple):
@@ -102,12 +156,7 @@ LEADS = (
 
 def published_files() -> dict[str, tuple[Published, str]]:
     """Map each name to a file and its network, such as 'TNT small'."""
-    return {
-        file.name: (file, f'{kind} {arch}')
-        for kind, network in family().items()
-        for arch, row in network.archs.items()
-        for file in row['published']
-    }
+    return {file.name: (file, network) for network, files in FILES.items() for file in files}
 
 
 def locate(weights: str) -> str:
@@ -159,6 +208,13 @@ def _installed_file(weights: str) -> Path:
             f'{file} is not the file of {package.requirement}: install the package again'
         )
     return file
+
+
+def require_weights(weights: str) -> None:
+    """Raise a UserError unless weights are a file, an address, or a name that has either."""
+    located = locate(weights)
+    if not is_address(located) and not os.path.isfile(os.path.expanduser(located)):
+        raise UserError(no_such_weights(weights))
 
 
 def no_such_weights(weights: str) -> str:

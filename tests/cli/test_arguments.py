@@ -29,6 +29,7 @@ def refused(command: str, capsys, *words: str) -> str:
         ('infer', '--score_thr=0.5', '--score-thr'),
         ('infer', '--conf=0.5', '--score-thr'),
         ('new', '--imgsz', '--size'),
+        ('train', '--weights', '--pretrained'),
         ('check', '--quik', '--quick'),
     ],
 )
@@ -37,6 +38,20 @@ def test_a_misspelt_flag_names_the_nearest(capsys, command: str, flag: str, near
     for words in ((flag,), ('config.py', flag, 'x')):
         said = refused(command, capsys, *words)
         assert f"unknown flag '{flag.partition('=')[0]}': did you mean '{near}'?" in said
+
+
+@pytest.mark.parametrize(
+    ('command', 'flag', 'advice'),
+    [
+        ('train', '--conf', 'ptnt infer PHOTOS CONFIG --score-thr'),
+        ('train', '--imgsz', 'ptnt new DATA PROJECT --size'),
+        ('train', '--batch=8', '--cfg-options train_dataloader.batch_size=N'),
+        ('check', '--lr0', '--cfg-options optim_wrapper.optimizer.lr=RATE'),
+    ],
+)
+def test_flags_of_other_tools_for_another_command(capsys, command: str, flag: str, advice: str):
+    name = flag.partition('=')[0]
+    assert f"unknown flag '{name}': use {advice}" in refused(command, capsys, 'config.py', flag)
 
 
 def test_flags_of_a_commands_parts(capsys):
@@ -80,15 +95,15 @@ def test_flags_of_training_become_arguments(monkeypatch, tmp_path: Path):
     monkeypatch.setattr(training, 'train', stop)
     file = tmp_path / 'mine.py'
     file.write_text('')
-    flags = ('--auto-scale-lr', '--deterministic', '--load-from', 'whole.pth', '--resume')
-    words = (*flags, '--epochs', '3', '--seed=7', '--work-dir=run', '--pretrained=backbone.pth')
+    flags = ('--auto-scale-lr', '--deterministic', '--load-from', 'hf:me/whole', '--resume')
+    words = (*flags, '--epochs', '3', '--seed=7', '--work-dir=run', '--pretrained=hf:me/backbone')
     assert run('train', [str(file), *words, '--cfg-options', 'sync_bn=mmcv']) == 130
     config, command = given.pop('config'), given.pop('command')
     assert config.sync_bn == 'mmcv' and command
     assert given == dict(
         work_dir=Path('run'),
-        pretrained='backbone.pth',
-        load_from='whole.pth',
+        pretrained='hf:me/backbone',
+        load_from='hf:me/whole',
         resume='auto',
         overwrite=False,
         epochs=3,

@@ -65,7 +65,7 @@ def test_metrics_of_a_test(tmp_path: Path, capsys, monkeypatch):
     monkeypatch.setattr(runner, 'log_file', lambda: Path('run.log'))
     config, file = tmp_path / 'mine.py', tmp_path / 'metrics.json'
     config.touch()
-    assert run('test', [str(config), 'epoch_1.pth', '--json', str(file)]) == 0
+    assert run('test', [str(config), 'hf:me/weights', '--json', str(file)]) == 0
     assert json.loads(file.read_text()) == {'coco/bbox_mAP': 0.46512345, 'mIoU': None}
     said = capsys.readouterr().out
     assert 'AP    0.465\n' in said and 'mIoU  –\n' in said

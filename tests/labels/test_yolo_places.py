@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from ptnt_mm.labels.formats.yolo import data_set_of
 from ptnt_mm.labels.model import Labels
 from ptnt_mm.labels.recognise import read_labels, recognise
 from ptnt_mm.labels.tree import Tree
+from ptnt_mm.utils.errors import UserError
 
 SPLITS = {'train': 4, 'val': 2}
 
@@ -158,3 +160,24 @@ def test_predictions_are_one_line(tmp_path: Path):
     problems = read(tmp_path).problems
     assert [p.file.parent.name for p in problems if 'without images' in p.kind] == ['predict']
     assert [p.file.name for p in problems if 'not found' in p.kind] == ['lost.txt']
+
+
+@pytest.mark.parametrize(
+    ('settings', 'text'),
+    [
+        ('data.yaml', 'train: images/train\nval: images/val\n'),
+        ('data.yaml', 'path: /home/else/fruit\ntrain: ../images/train\n'),
+        ('labels/data.yaml', 'train: ../images/train\n'),
+        ('labels/data.yaml', 'path: ..\ntrain: images/train\n'),
+    ],
+)
+def test_a_data_set_by_its_settings(tmp_path: Path, settings: str, text: str):
+    root = fruit(tmp_path)
+    assert data_set_of(write(root / settings, text)) == root
+
+
+def test_settings_of_images_elsewhere_are_refused(tmp_path: Path):
+    fruit(tmp_path / 'fruit')
+    settings = write(tmp_path / 'a/b/data.yaml', 'path: ../../fruit\ntrain: images/train\n')
+    with pytest.raises(UserError, match='not next to it .images/train.: put the file into'):
+        data_set_of(settings)

@@ -16,7 +16,7 @@ from ptnt_mm.registry import MODELS
 from ptnt_mm.visualize.recording import record
 from ptnt_mm.weights.files import describe_checkpoint
 from ptnt_mm.weights.identity import looks_like
-from ptnt_mm.weights.published import default_cfg, locate
+from ptnt_mm.weights.published import FILES, Published, default_cfg, locate
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 
 from . import golden
@@ -65,7 +65,9 @@ def test_a_wrong_file_is_named_by_its_network(detector_file: Path):
     assert looks_like(ToyNetwork('base').state_dict()) == 'ToyNetwork base, 64 px'
 
 
-def test_published_files_have_names(capsys):
+def test_published_files_have_names(capsys, monkeypatch):
+    file = Published('toy_s', 70.0, 1, 'https://toy.invalid/toy_s.pth')
+    monkeypatch.setitem(FILES, 'ToyNetwork small', (file,))
     assert locate('toy_s') == 'https://toy.invalid/toy_s.pth'
     assert default_cfg('toy_s')['weights'] == 'toy_s'
     assert run('weights', []) == 0

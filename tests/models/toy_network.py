@@ -9,17 +9,10 @@ from ptnt_mm.models.backbone import check_heads, read_arch
 from ptnt_mm.models.blocks import OuterBlock
 from ptnt_mm.models.single_scale import SingleScaleBackbone
 from ptnt_mm.models.tokens import SINGLE_SCALE_PATCH, Grid, map_to_tokens, reduced
-from ptnt_mm.weights.published import Published
 
 TOY_ARCHS = {
-    'small': dict(
-        alias='s',
-        depth=2,
-        dim=16,
-        heads=2,
-        published=(Published('toy_s', 70.0, 1, 'https://toy.invalid/toy_s.pth'),),
-    ),
-    'base': dict(alias='b', depth=3, dim=32, heads=4, published=()),
+    'small': dict(alias='s', depth=2, dim=16, heads=2),
+    'base': dict(alias='b', depth=3, dim=32, heads=4),
 }
 
 

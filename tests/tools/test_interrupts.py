@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from repository import ROOT, environment
 
+CONFIG = 'retinanet_ptnt_s_1x'
+
 
 def start(*command: str) -> subprocess.Popen:
     return subprocess.Popen(
@@ -26,7 +28,7 @@ def interrupt(process: subprocess.Popen) -> int:
     return process.returncode
 
 
-@pytest.mark.parametrize('words', [['tools/train.py', 'x.py'], ['tools/ptnt', 'train', 'x.py']])
+@pytest.mark.parametrize('words', [['tools/train.py', CONFIG], ['tools/ptnt', 'train', CONFIG]])
 def test_ctrl_c_at_the_start(words: list[str]):
     process = start('-X', 'importtime', *words)
     # Written when NumPy is imported, before torch.

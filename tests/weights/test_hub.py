@@ -16,7 +16,8 @@ from ptnt_mm.models import PyramidTNT
 from ptnt_mm.weights.pretrained import load_pretrained
 from ptnt_mm.weights.reader import hub as reader
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
-from ptnt_mm.weights.reader.read import is_address, read_checkpoint
+from ptnt_mm.weights.reader.files import is_address
+from ptnt_mm.weights.reader.read import read_checkpoint
 
 REPOSITORY = 'me/net'
 ADDRESS = f'hf:{REPOSITORY}'

@@ -10,14 +10,20 @@ import torch
 from models.make_tnt_golden import ARCH
 
 from ptnt_mm.cli.main import run
-from ptnt_mm.config.initial_weights import require_weights
 from ptnt_mm.models import TNT, PlainClassifier, PyramidTNTClassifier
 from ptnt_mm.project import backbones
 from ptnt_mm.registry import MODELS
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights import published
 from ptnt_mm.weights.networks import family
-from ptnt_mm.weights.published import Published, default_cfg, locate, published_files
+from ptnt_mm.weights.published import (
+    FILES,
+    Published,
+    default_cfg,
+    locate,
+    published_files,
+    require_weights,
+)
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 from ptnt_mm.weights.reader.read import cache_path
 
@@ -50,8 +56,12 @@ def load() -> None:
 
 
 def test_names_are_unique():
-    rows = [row for network in family().values() for row in network.archs.values()]
-    assert len(published_files()) == sum(len(row['published']) for row in rows)
+    assert len(published_files()) == sum(map(len, FILES.values()))
+
+
+def test_files_belong_to_variants():
+    archs = {f'{kind} {arch}' for kind, network in family().items() for arch in network.archs}
+    assert archs >= FILES.keys()
 
 
 @pytest.mark.parametrize('name', published_files())

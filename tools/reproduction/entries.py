@@ -8,6 +8,7 @@ from ptnt_mm.config.zoo import config_names, get_config
 from ptnt_mm.models.pyramid_tnt import ARCHS
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import unknown_name
+from ptnt_mm.weights.published import FILES
 from reproduction.experiments import read_tables
 
 Figures = Mapping[str, float]
@@ -66,7 +67,7 @@ _DATA = {
 }
 
 # ImageNet top-1 accuracy in percent by size, from the authors' README.
-_TOP_1 = {row['alias']: row['published'][0].top_1 for row in ARCHS.values()}
+_TOP_1 = {row['alias']: FILES[f'PyramidTNT {arch}'][0].top_1 for arch, row in ARCHS.items()}
 
 # As printed in the papers, as far as we could confirm it.
 _PUBLISHED = {

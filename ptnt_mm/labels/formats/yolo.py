@@ -1,5 +1,6 @@
 """YOLO from v5 to v26, and darknet: a text file per image, names in data.yaml or next to it."""
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -181,6 +182,37 @@ def _settings(tree: Tree, homes: _Homes) -> tuple[Path, dict] | None:
                 order = -len(set(places)), len(file.parts), file.name != 'data.yaml'
                 found.append((order, file, content))
     return min(found, key=itemgetter(0))[1:] if found else None
+
+
+def data_set_of(settings: Path) -> Path:
+    """The folder of the data set that a data.yaml describes: the file's, or the one above.
+
+    Raises:
+        UserError: if the file cannot be read, names no images, or names images elsewhere.
+    """
+    try:
+        content = yaml.load(read_text(settings), _Plain)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise UserError(f'{settings} is not valid YAML') from error
+    content = content if isinstance(content, dict) else {}
+    names = [name for split in _SPLITS for name in _names_of(content, split)]
+    if not names:
+        raise UserError(f'{settings} names no images to train with: expected train: and val:')
+    root = content.get('path') if isinstance(content.get('path'), str) else ''
+    own = settings.absolute().parent
+    for folder in (own, own.parent):
+        inside = [re.sub(r'^(\.\.?/)+', '', name) for name in names]
+        if any(_is_below(folder, top, name) for name in inside for top in ('', root)):
+            return folder
+    raise UserError(
+        f'the images of {settings} are not next to it ({first_few(names)}): put the file into the '
+        'folder that has the images and their labels, and pass that folder'
+    )
+
+
+def _is_below(folder: Path, top: str, name: str) -> bool:
+    path = Path(os.path.normpath(folder / top / name))
+    return path.exists() and path.is_relative_to(folder)
 
 
 def _of_darknet(text: str) -> dict[str, str]:

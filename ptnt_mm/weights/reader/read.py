@@ -6,7 +6,6 @@ import re
 import socket
 import sys
 import threading
-import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.client import HTTPException
@@ -21,10 +20,10 @@ from mmengine.dist import barrier, get_rank
 from ptnt_mm.utils.atomic_files import sha256
 from ptnt_mm.weights.reader import archive, hub, mindspore_file, tensors_file
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
+from ptnt_mm.weights.reader.files import check_file, is_address
 
 _TIMEOUT = 30.0  # seconds without an answer from a server
 _IMPATIENCE = 3.0  # where a file would be useful but is not needed
-_HEAD = 512  # bytes of a file that identify its format
 
 # Torch's own switches: they override weights_only=False and =True in every call of torch.load.
 _SAFE_SWITCH = 'TORCH_FORCE_WEIGHTS_ONLY_LOAD'
@@ -113,17 +112,6 @@ def refuse_forced_unsafe_loading() -> None:
         )
 
 
-def is_address(checkpoint: str | Path) -> bool:
-    """Whether this is the address of a checkpoint and not the path of a file."""
-    return '://' in str(checkpoint) or hub.is_hub_address(checkpoint)
-
-
-def require_checkpoint(checkpoint: str | Path) -> None:
-    """Raise a CheckpointError as :func:`check_file` for a path; an address is not opened."""
-    if not is_address(checkpoint):
-        check_file(local_file(checkpoint))
-
-
 def local_file(checkpoint: str | Path) -> Path:
     """Path of a checkpoint's file; for an address, where the download is cached."""
     if hub.is_hub_address(checkpoint):
@@ -131,47 +119,6 @@ def local_file(checkpoint: str | Path) -> Path:
     if is_address(checkpoint):
         return cache_path(str(checkpoint))
     return Path(os.path.expanduser(checkpoint))
-
-
-def check_file(path: Path) -> None:
-    """Raise a CheckpointError with the kind of a path that is certainly not a checkpoint."""
-    head = b''
-    # Opening a pipe or a device would block; the files of /proc have size 0.
-    is_file = os.path.isfile(path)
-    try:
-        if is_file and path.stat().st_size:
-            with path.open('rb') as file:
-                head = file.read(_HEAD)
-    except OSError as error:
-        raise CheckpointError(f'{path}: cannot be read ({error.strerror})') from error
-    page = head.lstrip().lower().startswith((b'<!doctype', b'<html', b'<?xml'))
-    # Bytes that are not text become unprintable characters.
-    text = head.decode(errors='surrogateescape')
-    if len(head) == _HEAD:
-        text = text[:-3]  # the last character may be cut in two
-    is_text = all(character.isprintable() or character.isspace() for character in text)
-    tensors = head[8:9] == b'{' and path.suffix != '.safetensors'
-    for is_so, what in (
-        (os.path.isdir(path), 'is a folder; pass the checkpoint file inside it'),
-        (not os.path.exists(path), 'no such file'),
-        (not is_file, 'is a pipe, a socket or a device, not a file'),
-        (not head, 'is empty; download it again'),
-        (head.startswith(b'version https:'), "is a git-lfs pointer; run 'git lfs pull' to get it"),
-        (page, 'is a web page; download the checkpoint by a direct link'),
-        (head[:2] == b'PK' and not _is_archive(path), 'is truncated or damaged; download it again'),
-        (tensors, f'is a safetensors file; rename it to {path.stem}.safetensors'),
-        (is_text, 'is a text file, not a checkpoint'),
-    ):
-        if is_so:
-            raise CheckpointError(f'{path}: {what}')
-
-
-def _is_archive(path: Path) -> bool:
-    """Whether a file ends as a ZIP archive does."""
-    try:
-        return zipfile.is_zipfile(path)
-    except zipfile.BadZipFile:  # Python raises it for a damaged end of a large archive
-        return False
 
 
 def check_described(checkpoint: Mapping) -> None:

@@ -19,13 +19,13 @@ from mmengine.logging import HistoryBuffer
 from ptnt_mm.utils.text import first_few
 from ptnt_mm.weights.reader import pickle_reader
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
+from ptnt_mm.weights.reader.files import require_checkpoint
 from ptnt_mm.weights.reader.read import (
     cache_path,
     local_file,
     read_checkpoint,
     reading_safely,
     refuse_forced_unsafe_loading,
-    require_checkpoint,
 )
 
 

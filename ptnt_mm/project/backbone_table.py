@@ -1,0 +1,48 @@
+"""The backbones of `ptnt new` by name; needs no torch, so that a wrong name is refused at once."""
+
+import ast
+from typing import Any
+
+from mmengine.config import Config
+
+from ptnt_mm.config.zoo import config_root
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import unknown_name
+from ptnt_mm.weights.published import default_cfg
+
+_IMAGENET = dict(mean=[123.675, 116.28, 103.53], std=[58.395, 57.12, 57.375])
+
+
+def rows() -> dict[str, dict[str, Any]]:
+    """The backbones by name."""
+    return {name: default_cfg(name) | row for name, row in _table()['backbones'].items()}
+
+
+def _table() -> dict[str, Any]:
+    return Config.fromfile(config_root() / '_base_' / 'project' / 'backbones.py').to_dict()
+
+
+def starts() -> list[str]:
+    """The backbones to start from if none is asked for, the first choice first."""
+    return _table()['starts']
+
+
+def row_of(name: str) -> dict[str, Any]:
+    """The row of a backbone, or one made from a registered class and its arguments.
+
+    Raises:
+        UserError: if there is no backbone of this name; suggests the nearest.
+    """
+    known = rows()
+    if name in known:
+        return known[name]
+    try:
+        call = ast.parse(name, mode='eval').body
+        arguments = call.keywords if isinstance(call, ast.Call) else []
+        kind = ast.unparse(call.func if isinstance(call, ast.Call) else call)
+        settings = {keyword.arg: ast.literal_eval(keyword.value) for keyword in arguments}
+    except (SyntaxError, ValueError, TypeError):
+        raise UserError(f'`backbone`: {unknown_name("backbone", name, known)}') from None
+    if kind.rpartition('.')[2][:1].islower():
+        raise UserError(f'`backbone`: {unknown_name("backbone", name, known)}')
+    return dict(_IMAGENET, settings=dict(type=kind, **settings))

@@ -1,0 +1,62 @@
+"""Whether a path can be that of a checkpoint; needs no torch, so that the answer comes at once."""
+
+import os
+import zipfile
+from pathlib import Path
+
+from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
+from ptnt_mm.weights.reader.hub import is_hub_address
+
+_HEAD = 512  # bytes of a file that identify its format
+
+
+def is_address(checkpoint: str | Path) -> bool:
+    """Whether this is the address of a checkpoint and not the path of a file."""
+    return '://' in str(checkpoint) or is_hub_address(checkpoint)
+
+
+def require_checkpoint(checkpoint: str | Path) -> None:
+    """Raise a CheckpointError as :func:`check_file` for a path; an address is not opened."""
+    if not is_address(checkpoint):
+        check_file(Path(checkpoint).expanduser())
+
+
+def check_file(path: Path) -> None:
+    """Raise a CheckpointError with the kind of a path that is certainly not a checkpoint."""
+    head = b''
+    # Opening a pipe or a device would block; the files of /proc have size 0.
+    is_file = os.path.isfile(path)
+    try:
+        if is_file and path.stat().st_size:
+            with path.open('rb') as file:
+                head = file.read(_HEAD)
+    except OSError as error:
+        raise CheckpointError(f'{path}: cannot be read ({error.strerror})') from error
+    page = head.lstrip().lower().startswith((b'<!doctype', b'<html', b'<?xml'))
+    # Bytes that are not text become unprintable characters.
+    text = head.decode(errors='surrogateescape')
+    if len(head) == _HEAD:
+        text = text[:-3]  # the last character may be cut in two
+    is_text = all(character.isprintable() or character.isspace() for character in text)
+    tensors = head[8:9] == b'{' and path.suffix != '.safetensors'
+    for is_so, what in (
+        (os.path.isdir(path), 'is a folder; pass the checkpoint file inside it'),
+        (not os.path.exists(path), 'no such file'),
+        (not is_file, 'is a pipe, a socket or a device, not a file'),
+        (not head, 'is empty; download it again'),
+        (head.startswith(b'version https:'), "is a git-lfs pointer; run 'git lfs pull' to get it"),
+        (page, 'is a web page; download the checkpoint by a direct link'),
+        (head[:2] == b'PK' and not _is_archive(path), 'is truncated or damaged; download it again'),
+        (tensors, f'is a safetensors file; rename it to {path.stem}.safetensors'),
+        (is_text, 'is a text file, not a checkpoint'),
+    ):
+        if is_so:
+            raise CheckpointError(f'{path}: {what}')
+
+
+def _is_archive(path: Path) -> bool:
+    """Whether a file ends as a ZIP archive does."""
+    try:
+        return zipfile.is_zipfile(path)
+    except zipfile.BadZipFile:  # Python raises it for a damaged end of a large archive
+        return False
