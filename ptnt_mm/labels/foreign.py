@@ -41,16 +41,6 @@ class Foreign:
     advice: str
     kind: str = ''
 
-    @property
-    def is_table(self) -> bool:
-        """Whether it may accompany class folders."""
-        return self.kind == 'table'
-
-    @property
-    def has_objects(self) -> bool:
-        """Whether it has labels of objects, which class folders have not."""
-        return self.kind != 'images'
-
     def fits(self, file: Path, head: str) -> bool:
         """Whether a file with this beginning may be of this format."""
         suffixes = self.suffixes.split()
@@ -163,7 +153,9 @@ class Seen:
     def line(self, tree: Tree) -> str:
         """The name of the format, with its files and the advice."""
         form, files = self.format, first_few((str(tree.relative(file)) for file in self.files), 2)
-        columns = f' {_columns(self.head)}' if form.is_table and form.suffixes == _CSV else ''
+        columns = (
+            f' {_columns(self.head)}' if form.kind == 'table' and form.suffixes == _CSV else ''
+        )
         return f'{form.name} ({files}).{columns} To convert: {form.advice}'
 
 

@@ -143,7 +143,7 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
         others.append(f'{object_masks.NUMBERS.title} ({why}: `format=numbered-masks`)')
     if chosen[0] in _OF_PICTURES:
         # Pictures of any data set are in folders; labels in files are the clearer sign.
-        seen = [item for item in foreign_labels(tree) if item.format.has_objects]
+        seen = [item for item in foreign_labels(tree) if item.format.kind != 'images']
         if chosen[0] is class_folders.FORMAT and name is None and task is None:
             _refuse_folders(tree, chosen[1], seen)
         others += [item.line(tree) for item in seen]
@@ -243,7 +243,7 @@ def _alike(classes: list[str]) -> list[list[str]]:
 
 def _refuse_folders(tree: Tree, why: str, seen: list[Seen]) -> None:
     """Refuse to read folders as classes if files contain labels; tables may accompany folders."""
-    lines = [f'\n    {item.line(tree)}' for item in seen if not item.format.is_table]
+    lines = [f'\n    {item.line(tree)}' for item in seen if item.format.kind != 'table']
     if lines:
         raise UserError(
             f'{tree.root} has labels in a format that is not read:{"".join(lines)}\n--format '

@@ -32,7 +32,6 @@ _RUNS = 'runs'  # the folder of YOLO's results
 
 _CAMEL = re.compile(r'(?<=[a-z])(?=[A-Z])|(?<=[A-Z\d])(?=[A-Z][a-z])')
 _ANNOT = re.compile(r'(?<=train)(?=annot)|(?<=val)(?=annot)|(?<=test)(?=annot)')
-_NUMBER = re.compile(r'\d+')
 _WORD = re.compile(r'\d+|[^\W\d_]+')
 _ORDINAL = re.compile(r'^\d+[\W_]+(?=.*[^\W\d_])')
 _VERSION = re.compile(r'v?\d+(?:\.\d+)+|(?<=[\W_])v\d+', re.IGNORECASE)
@@ -280,7 +279,7 @@ def _names(picture: _Picture, pattern: re.Pattern) -> Iterator[tuple[Words, Word
         for end in range(len(stem), start, -1):
             name, others = stem[start:end], stem[end : end + 1]
             # nnU-Net's images end in _0000.
-            is_any = others == ('0000',) if pattern is _IMAGE else not _any(_NUMBER, others)
+            is_any = others == ('0000',) if pattern is _IMAGE else not any(map(str.isdigit, others))
             may_end = is_any or _any(pattern, others)
             if (may_end or not others) and sum(map(str.isdigit, name)) >= least:
                 yield name, stem[:start] + stem[end:]
