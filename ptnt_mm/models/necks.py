@@ -24,7 +24,7 @@ class TransposedConvNeck(BaseModule):
     Args:
         in_channels: Channels of each input level, finest first. Outputs have the same.
         kernel_size: Side of the transposed convolutions, 2 or more.
-        norm_cfg: Normalisation, see :func:`build_norm`.
+        norm_cfg: Normalisation, see :func:`build_norm`; None for none.
         init_cfg: MMEngine's settings for random initialisation.
 
     Raises:
@@ -35,7 +35,7 @@ class TransposedConvNeck(BaseModule):
         self,
         in_channels: Sequence[int],
         kernel_size: int = 2,
-        norm_cfg: dict = dict(type='BN'),  # noqa: B006  MMEngine's idiom; it is only read
+        norm_cfg: dict | None = dict(type='BN'),  # noqa: B006  MMEngine's idiom; it is only read
         init_cfg: dict | list[dict] | None = dict(  # noqa: B006
             type='Kaiming', layer=['Conv2d', 'ConvTranspose2d']
         ),
@@ -77,14 +77,14 @@ class FinerLevelNeck(BaseModule):
 
     Args:
         in_channels: Channels of each input level, finest first.
-        norm_cfg: Normalisation, see :func:`build_norm`.
+        norm_cfg: Normalisation, see :func:`build_norm`; None for none.
         init_cfg: MMEngine's settings for random initialisation.
     """
 
     def __init__(
         self,
         in_channels: Sequence[int],
-        norm_cfg: dict = dict(type='BN'),  # noqa: B006  MMEngine's idiom; it is only read
+        norm_cfg: dict | None = dict(type='BN'),  # noqa: B006  MMEngine's idiom; it is only read
         init_cfg: dict | list[dict] | None = dict(  # noqa: B006
             type='Kaiming', layer=['Conv2d', 'ConvTranspose2d']
         ),
@@ -115,7 +115,7 @@ def _check_channels(neck: TransposedConvNeck | FinerLevelNeck, levels: Sequence[
         )
 
 
-def _upsampler(channels: int, kernel_size: int, norm_cfg: dict) -> nn.Sequential:
+def _upsampler(channels: int, kernel_size: int, norm_cfg: dict | None) -> nn.Sequential:
     # With this padding the output side is exactly twice the input's, for odd and even kernels.
     up = nn.ConvTranspose2d(
         channels,
@@ -127,10 +127,11 @@ def _upsampler(channels: int, kernel_size: int, norm_cfg: dict) -> nn.Sequential
         bias=False,
     )
     smooth = nn.Conv2d(channels, channels, 3, padding=1, bias=False)
-    return nn.Sequential(
-        up, build_norm(norm_cfg, channels), nn.GELU(),
-        smooth, build_norm(norm_cfg, channels), nn.GELU(),
-    )  # fmt: skip
+
+    def norm() -> nn.Module:
+        return nn.Identity() if norm_cfg is None else build_norm(norm_cfg, channels)
+
+    return nn.Sequential(up, norm(), nn.GELU(), smooth, norm(), nn.GELU())
 
 
 @MODELS.register_module()

@@ -83,6 +83,15 @@ def test_norm_cfg():
     assert not any(p.requires_grad for norm in norms for p in norm.parameters())
 
 
+@pytest.mark.parametrize('kind', [TransposedConvNeck, FinerLevelNeck])
+def test_a_neck_without_norms(kind: type[nn.Module]):
+    neck = kind([8], norm_cfg=None)
+    assert {type(part) for part in neck.modules() if not [*part.children()]} == {
+        nn.ConvTranspose2d, nn.Conv2d, nn.Identity, nn.GELU
+    }  # fmt: skip
+    assert neck([torch.randn(1, 8, 4, 6)])[0].shape == (1, 8, 8, 12)
+
+
 def test_fresh_weights_keep_the_variance():
     neck = TransposedConvNeck([256])
     neck.init_weights()
