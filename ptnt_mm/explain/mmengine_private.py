@@ -87,6 +87,7 @@ PRIVATE = {
         '_BatchNorm': 'the base class of all batch norms',
     },
     'torch.nn:Module': {
+        '_compiled_call_impl': 'whether a part is compiled, which cannot be a CUDA graph too',
         '_forward_hooks': 'whether someone may keep an output',
         '_metadata': 'versions of modules, kept with a state dict',
     },
