@@ -144,6 +144,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(inferring, 'load_exported', lambda *_: detector(has_masks=True))
     cv2.imwrite('large.png', picture([*SQUARES, LONG]))
+    Path('model.onnx').touch()
     return tmp_path
 
 

@@ -76,6 +76,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(inferring, 'load_exported', lambda file, score_thr: detector(score_thr))
     write_video(tmp_path / 'clip.avi', frames=12, code='MJPG')
+    (tmp_path / 'x.onnx').touch()
     return tmp_path
 
 

@@ -191,6 +191,7 @@ def test_a_list_of_a_project_that_cannot_be_read_is_named(tmp_path: Path):
 )
 def test_what_is_no_project_is_refused_before_the_data_is_read(tmp_path: Path, what: str):
     other = tmp_path / 'other'
+    (tmp_path / 'empty').mkdir()
     if what != 'missing':
         other.mkdir()
     if what == 'a config of another kind':
@@ -200,4 +201,4 @@ def test_what_is_no_project_is_refused_before_the_data_is_read(tmp_path: Path, w
         (other / 'config.py').write_text("images = 'data'\nclasses = 'ab'\n")
         (other / 'labels').mkdir()
     with pytest.raises(UserError, match='other'):
-        create_project(tmp_path / 'nowhere', tmp_path / 'two', like=other)
+        create_project(tmp_path / 'empty', tmp_path / 'two', like=other)
