@@ -21,7 +21,7 @@ def check_given(name: str, args: Namespace) -> None:
         args: Its arguments.
     """
     given = {key: value for key, value in vars(args).items() if value is not None}
-    for key, check in (_OF_COMMAND.get(name, {}) | _OF_ALL).items():
+    for key, check in (_OF_ALL | _OF_COMMAND.get(name, {})).items():
         if key in given:
             check(given[key], args)
 
@@ -37,7 +37,7 @@ def _launcher(launcher: str, args: Namespace) -> None:
 
 
 def _config(config: str, args: Namespace) -> None:
-    if Path(config).suffix in ('', '.py'):
+    if Path(config).is_dir() or Path(config).suffix in ('', '.py'):
         find_config(config)
     elif not Path(config).is_file():  # `ptnt infer` takes exported files as well
         raise UserError(f'there is no file {config}')

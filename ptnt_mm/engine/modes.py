@@ -108,6 +108,8 @@ def use_cuda_graphs(config: Config) -> None:
     Raises:
         UserError: if there is no CUDA device.
     """
+    if config.get('sync_bn'):
+        raise UserError('`cuda_graphs` and `sync_bn`: a graph cannot wait for other processes')
     require_cuda('`cuda_graphs=True`')
     view = ConfigView(config)
     if 'CudaGraphHook' not in map(type_name, view.custom_hooks):

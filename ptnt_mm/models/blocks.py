@@ -244,7 +244,7 @@ class OuterBlock(nn.Module):
         return outer if self.peg is None else self.peg(outer, hw)
 
     def _add(self, tokens: Tensor, branch: Tensor) -> Tensor:
-        """``tokens + drop_path(branch)``."""
+        """Tokens (B, N, C) plus a branch, unless it is dropped: (B, N, C)."""
         if self.drop_path.drops:
             return self.drop_path(tokens, branch)
         return add(tokens, branch, self)

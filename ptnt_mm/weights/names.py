@@ -100,8 +100,11 @@ _OF_MINDSPORE = dict(
 
 def _from_efficientnet_pytorch(weights: Weights) -> Weights:
     """Rename the parts of an EfficientNet of any size, or of a lite one, to timm's names."""
-    count = 1 + max(int(found[1]) for found in map(_BLOCK_NUMBER.match, weights) if found)
-    depths = _DEPTHS_OF_EFFICIENTNETS.get(count, (count,))
+    numbers = (int(found[1]) for found in map(_BLOCK_NUMBER.match, weights) if found)
+    count = 1 + max(numbers, default=-1)
+    # A trunk that was cut has the first blocks of the smallest network that has as many.
+    whole = min((n for n in _DEPTHS_OF_EFFICIENTNETS if n >= count), default=count)
+    depths = _DEPTHS_OF_EFFICIENTNETS.get(whole, (count,))
     blocks = [(stage, i) for stage, depth in enumerate(depths) for i in range(depth)]
     ours = {}
     for key, weight in weights.items():

@@ -226,8 +226,8 @@ def no_such_weights(weights: str) -> str:
             return f'{message}: {how_to_get(file, network)}'
     if Path(weights).name != weights or Path(weights).suffix:
         return message
-    direct = [name for name, (file, _) in published_files().items() if file.address]
-    return f'{message}, and {unknown_name("name of `ptnt weights`", weights, direct)}'
+    known = [*INSTALLED, *published_files()]
+    return f'{message}, and no such weights: {unknown_name("name", weights, known)}'
 
 
 def default_cfg(backbone: str) -> dict[str, Any]:

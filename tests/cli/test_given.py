@@ -3,11 +3,13 @@
 import re
 import subprocess
 import sys
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
 from repository import ROOT
 
+from ptnt_mm.cli.given import check_given
 from ptnt_mm.cli.main import run
 
 CONFIG = 'retinanet_ptnt_s_1x'
@@ -50,6 +52,14 @@ def test_what_is_not_there_is_named(here: Path, capsys, line: str, message: str)
     name, *words = line.split()
     assert run(name, words) == 1
     assert re.search(message, capsys.readouterr().err)
+
+
+@pytest.mark.parametrize('project', ['cells.v2', 'cells'])
+def test_what_is_there_passes(here: Path, project: str):
+    (here / project).mkdir()
+    (here / project / 'config.py').write_text('model = dict()')
+    for key in ('config', 'like'):
+        check_given('new', Namespace(**{key: project}))
 
 
 def test_torch_is_not_imported_for_it(here: Path):

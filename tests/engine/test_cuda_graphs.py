@@ -18,7 +18,7 @@ from benchmark.graph_stand_in import GraphStandIn
 from ptnt_mm import api
 from ptnt_mm.config.build import unwrapped
 from ptnt_mm.engine import modes
-from ptnt_mm.engine.hooks import CudaGraphHook
+from ptnt_mm.engine.hooks import CompileHook, CudaGraphHook
 from ptnt_mm.engine.hooks import cuda_graphs as module
 from ptnt_mm.engine.hooks.cuda_graphs import GraphedPart
 from ptnt_mm.models import PyramidTNT, TransposedConvNeck
@@ -222,9 +222,43 @@ def test_recomputed_and_compiled_parts_are_refused(capture):
         GraphedPart(part, capture=capture)
 
 
+def test_sizes_without_memory_are_not_tried_again_and_again(monkeypatch):
+    tried = []
+
+    def fails(function, samples):
+        tried.append(samples[0].shape)
+        raise torch.OutOfMemoryError
+
+    monkeypatch.setattr(module, 'IDLE', 6)
+    part = Scale()
+    part.graphed = GraphedPart(part, 1, most=2, capture=fails)
+    part.graphed.install()
+    for _ in range(10):
+        for side in (1, 2, 3):
+            step(part, side)
+    assert len(tried) == 2
+
+
+def test_another_compiler_is_refused(tmp_path: Path):
+    config = quick(toy_iterations(tmp_path, 1, model=dict(type='GraphedToy')))
+    config.experiment_name = 'two_compilers'
+    runner = Runner.from_cfg(config)
+    runner.register_hook(CompileHook())
+    runner.register_hook(CudaGraphHook(capture=GraphStandIn()))
+    with pytest.raises(UserError, match='CompileHook or CUDA graphs, not both'):
+        runner.train()
+
+
+def test_a_part_that_was_wrapped_is_refused(capture):
+    part = Scale()
+    part.forward = part.forward
+    with pytest.raises(UserError, match='the forward pass of a Scale was replaced'):
+        GraphedPart(part, capture=capture)
+
+
 class FakeRunner:
     def __init__(self, model: nn.Module):
-        self.model = model
+        self.model, self.hooks = model, []
 
 
 def test_models_without_the_part_are_refused(capture):

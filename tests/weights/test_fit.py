@@ -416,6 +416,13 @@ def test_a_missing_table_has_no_size_to_advise():
     assert 'None' not in str(error.value)
 
 
+def test_an_efficientnet_that_was_cut_gets_timms_names():
+    keys = ['_conv_stem.weight', *(f'_blocks.{i}._depthwise_conv.weight' for i in range(11))]
+    found = names.by_our_names(dict.fromkeys(keys, torch.ones(1)))
+    assert 'blocks.4.1.conv_dw.weight' in found and len(found) == 12
+    assert [*names.by_our_names({keys[0]: torch.ones(1)})] == ['conv_stem.weight']
+
+
 def test_the_wrapper_of_names_of_another_source_is_removed():
     weights = {'module._conv_stem.weight': torch.ones(1), 'module._fc.bias': torch.ones(1)}
     found, others = split_prefix(weights)

@@ -16,6 +16,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from ptnt_mm.config.build import unwrapped
+from ptnt_mm.engine.hooks.compiling import CompileHook
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.errors import UserError
 
@@ -112,11 +113,15 @@ class GraphedPart:
         self.seen[key] += 1
         if key not in self.graphs and self.seen[key] >= self.after and self._has_room():
             self.graphs[key] = self._captured(inputs, structure)
-        graph = self.graphs.get(key)
+        if key not in self.graphs:
+            return self._plain(*args)
+        # Also where memory did not suffice, so that it is not tried again and again.
+        self.graphs.move_to_end(key)
+        self.used_at[key] = self.step
+        graph = self.graphs[key]
         if graph is None:
             return self._plain(*args)
-        self.graphs.move_to_end(key)
-        self.used_at[key], self.is_used = self.step, True
+        self.is_used = True
         return graph(*inputs, *self.parameters.values())
 
     def _is_training(self, inputs: list) -> bool:
@@ -172,7 +177,7 @@ class GraphedPart:
         except RuntimeError as error:
             raise UserError(
                 f'{type(self.part).__name__} cannot run as a CUDA graph '
-                f'({str(error).splitlines()[0]}): omit `cuda_graphs`'
+                f'({next(iter(str(error).splitlines()), "no reason given")}): omit `cuda_graphs`'
             ) from error
         finally:
             with torch.no_grad():
@@ -215,10 +220,16 @@ def _require_plain(part: nn.Module) -> None:
     """Raise a UserError if blocks are recomputed, or if the part is compiled."""
     kind = type(part).__name__
     for module in part.modules():
-        if getattr(module, 'with_cp', False) or 'forward' in vars(module):
+        if getattr(module, 'with_cp', False):
             raise UserError(
                 f'{kind} recomputes blocks in its backward pass, which a CUDA graph cannot: set '
-                'with_cp=False (and no activation_checkpointing), or omit `cuda_graphs`'
+                'with_cp=False, or omit `cuda_graphs`'
+            )
+        if 'forward' in vars(module):
+            raise UserError(
+                f'{kind}: the forward pass of a {type(module).__name__} was replaced, as '
+                'activation_checkpointing does, and a CUDA graph needs the original: omit this '
+                'setting, or `cuda_graphs`'
             )
     if any(isinstance(module, nn.SyncBatchNorm) for module in part.modules()):
         raise UserError(
@@ -242,7 +253,7 @@ class CudaGraphHook(Hook):
         parts: Names of modules. Those of 'backbone' and 'neck' that the model has, by default.
         after: A size gets a graph when it is seen for this many-th time.
         most: The largest number of graphs of a part.
-        capture: How graphs are made; by default with torch.
+        capture: How the graphs of all parts are made; by default with torch, each part by itself.
 
     Raises:
         UserError: when training starts, without a CUDA device, with a model that is divided among
@@ -270,10 +281,13 @@ class CudaGraphHook(Hook):
                 f'{type(runner.model).__name__} divides the model among processes, and CUDA graphs '
                 'need all of it in each: omit `cuda_graphs`'
             )
+        if any(isinstance(hook, CompileHook) for hook in runner.hooks):
+            raise UserError('use CompileHook or CUDA graphs, not both')
         model = unwrapped(runner.model)
         names = ('backbone', 'neck') if self.parts is None else self.parts
-        found = {name: getattr(model, name, None) for name in names}
-        missing = [name for name, part in found.items() if not isinstance(part, nn.Module)]
+        modules = dict(model.named_modules())
+        found = {name: modules.get(name) for name in names}
+        missing = [name for name, part in found.items() if part is None]
         if missing and (self.parts is not None or len(missing) == len(names)):
             known = ', '.join(name for name, _ in model.named_children())
             raise UserError(
