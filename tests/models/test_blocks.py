@@ -13,7 +13,7 @@ from ptnt_mm.models.blocks import (
     build_norm,
     is_batch_norm,
 )
-from ptnt_mm.models.kernels.forms import Unbiased
+from ptnt_mm.models.kernels.forms import Form
 
 from . import golden
 
@@ -24,6 +24,11 @@ INNER_DIM, OUTER_DIM = 4, 8
 def nested(eager: bool = True, **options) -> NestedBlock:
     block = NestedBlock(INNER_DIM, OUTER_DIM, 2, 2, eager=eager, **options)
     return golden.filled(block)
+
+
+def form(block: OuterBlock, outer: Tensor) -> Form:
+    """The form of attention that a stage of such blocks has."""
+    return block.outer_attn.form(None, outer)
 
 
 def tokens(batch: int) -> tuple[Tensor, Tensor]:
@@ -40,16 +45,16 @@ def test_a_nested_block_is_what_the_spec_writes():
     y = y + block.inner_mlp(over_sentences(block.inner_norm2, y))
     sentence = over_sentences(block.proj_norm1, y).reshape(2, 20, 16 * INNER_DIM)
     z = outer + block.proj_norm2(sentence @ block.proj.weight.T)
-    z = z + block.outer_attn(block.outer_norm1(z), HW, Unbiased())
+    z = z + block.outer_attn(block.outer_norm1(z), HW, form(block, outer))
     z = z + block.outer_mlp(block.outer_norm2(z))
-    torch.testing.assert_close(block(inner, outer, HW, Unbiased()), (y, z))
+    torch.testing.assert_close(block(inner, outer, HW, form(block, outer)), (y, z))
 
 
 def test_an_outer_block_is_what_the_spec_writes():
     block = golden.filled(OuterBlock(OUTER_DIM, 2, eager=True)).eval()
     _, outer = tokens(2)
-    new_outer = block(outer, HW, Unbiased())
-    z = outer + block.outer_attn(block.outer_norm1(outer), HW, Unbiased())
+    new_outer = block(outer, HW, form(block, outer))
+    z = outer + block.outer_attn(block.outer_norm1(outer), HW, form(block, outer))
     torch.testing.assert_close(new_outer, z + block.outer_mlp(block.outer_norm2(z)))
 
 
@@ -69,9 +74,9 @@ def test_squeeze_and_excitation_comes_before_drop_path():
     attended = without.outer_mlp.register_forward_hook(
         lambda _, args, out: block.se_layer(out.view_as(outer)).flatten(0, 1)
     )
-    expected = without(inner, outer, HW, Unbiased())
+    expected = without(inner, outer, HW, form(block, outer))
     attended.remove()
-    torch.testing.assert_close(block(inner, outer, HW, Unbiased()), expected)
+    torch.testing.assert_close(block(inner, outer, HW, form(block, outer)), expected)
 
 
 @pytest.mark.parametrize('eager', [True, False])
@@ -82,7 +87,7 @@ def test_drop_path_acts_on_each_sentence_for_words_and_on_each_image_for_sentenc
         lambda _, args, out: branches.append((args[1], out - args[0]))
     )
     inner, outer = tokens(32)
-    block(inner, outer, HW, Unbiased())
+    block(inner, outer, HW, form(block, outer))
     assert [len(branch) for branch, _ in branches] == [32 * 20, 32 * 20, 32, 32]
     for branch, dropped in branches:
         gone = (dropped == 0).flatten(1).all(dim=1)
@@ -92,7 +97,7 @@ def test_drop_path_acts_on_each_sentence_for_words_and_on_each_image_for_sentenc
 
 def test_words_reach_their_sentence_without_drop_path():
     block, (inner, outer) = nested(drop_path=1 - 1e-9), tokens(2)
-    new_inner, new_outer = block(inner, outer, HW, Unbiased())
+    new_inner, new_outer = block(inner, outer, HW, form(block, outer))
     torch.testing.assert_close(new_inner, inner)
     sentence = block.proj(block.proj_norm1(inner).reshape(2, 20, -1))
     torch.testing.assert_close(new_outer, outer + block.proj_norm2(sentence))
@@ -119,17 +124,21 @@ def test_dropout_of_an_mlp_acts_after_both_linears():
 @pytest.mark.parametrize('rates', [dict(drop_rate=0.5), dict(attn_drop_rate=0.5)])
 def test_dropout_rates_reach_both_transformers(rates):
     block, (inner, outer) = nested(**rates), tokens(2)
-    first, second = block(inner, outer, HW, Unbiased()), block(inner, outer, HW, Unbiased())
+    first, second = (
+        block(inner, outer, HW, form(block, outer)),
+        block(inner, outer, HW, form(block, outer)),
+    )
     assert not torch.equal(first[0], second[0])
     assert not torch.equal(
-        block.outer_attn(outer, HW, Unbiased()), block.outer_attn(outer, HW, Unbiased())
+        block.outer_attn(outer, HW, form(block, outer)),
+        block.outer_attn(outer, HW, form(block, outer)),
     )
 
 
 def test_nothing_is_changed_in_place():
     block, (inner, outer) = nested(drop_path=0.5, drop_rate=0.5, with_se=True), tokens(2)
     before = inner.clone(), outer.clone()
-    block(inner, outer, HW, Unbiased())
+    block(inner, outer, HW, form(block, outer))
     assert torch.equal(inner, before[0])
     assert torch.equal(outer, before[1])
 
@@ -142,7 +151,7 @@ def test_a_hook_may_keep_what_it_gets():
         block.get_submodule(name).register_forward_hook(
             lambda module, args, output, name=name: kept.update({name: (output, output.clone())})
         )
-    block(inner, outer, HW, Unbiased())
+    block(inner, outer, HW, form(block, outer))
     assert len(kept) == 3
     assert all(torch.equal(output, then) for output, then in kept.values())
 
