@@ -88,7 +88,7 @@ demo-cls: setup
 test: setup
 	@OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive .venv/bin/python -m pytest -n 3 --dist worksteal
 
-# The networks, and what reads files and settings: nothing that imports a host, compiles or trains.
+# The networks, and what reads files and settings: nothing that compiles or trains for long.
 FAST = tests/test_architecture.py tests/test_links.py tests/cli tests/config tests/data tests/deploy tests/drawing \
 	tests/engine tests/explain tests/labels tests/models tests/utils tests/weights
 test-fast: setup

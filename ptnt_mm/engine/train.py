@@ -15,7 +15,6 @@ from mmengine.runner import Runner
 from ptnt_mm.check.inspection import check_before_training
 from ptnt_mm.check.schedule import check_batch, check_learning_rate
 from ptnt_mm.check.weights import describe_start
-from ptnt_mm.config.initial_weights import require_weights
 from ptnt_mm.config.read import require_keys
 from ptnt_mm.config.stored import changed_settings
 from ptnt_mm.config.view import ConfigView
@@ -30,6 +29,7 @@ from ptnt_mm.engine.runner import build_runner, how_to_repeat
 from ptnt_mm.engine.work_dir import create_work_dir, lock_work_dir
 from ptnt_mm.utils.findings import Severity
 from ptnt_mm.utils.terminal import FOR_THE_FILE
+from ptnt_mm.weights.published import require_weights
 
 
 def train(

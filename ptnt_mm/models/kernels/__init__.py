@@ -1,1 +1,1 @@
-"""Whatever makes a network fast or small in memory and is not part of its equations."""
+"""Ways to compute attention and blocks: the published one, and those that save time or memory."""

@@ -27,7 +27,7 @@ class Explicit(NamedTuple):
     """Store every logit, as published: any bias, and the fewest operators."""
 
     bias: Tensor | OffsetKeys | None
-    """Added to the logits, (1, heads, N, M), or how to compute it from queries."""
+    """Added to the logits, (1, heads, N, M), or how to compute it from queries; or None."""
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, dropout: float = 0.0) -> Tensor:
         """Q (B, heads, N, d), k and v (B, heads, M, d) -> (B, heads, N, d)."""
@@ -144,7 +144,7 @@ def explicit_attention(
         q: Queries (B, heads, N, d).
         k: Keys (B, heads, M, d).
         v: Values (B, heads, M, d).
-        bias: Added to the logits, (1, heads, N, M).
+        bias: Added to the logits, (1 or B, heads, N, M), or None.
         dropout: Rate of dropping attention weights.
     """
     return F.dropout(attention_weights(q, k, bias), dropout) @ v
