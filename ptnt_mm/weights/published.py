@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ptnt_mm.utils.atomic_files import sha256
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import unknown_name
+from ptnt_mm.utils.text import suggest
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 from ptnt_mm.weights.reader.files import is_address
 
@@ -227,7 +227,7 @@ def no_such_weights(weights: str) -> str:
     if Path(weights).name != weights or Path(weights).suffix:
         return message
     known = [*INSTALLED, *published_files()]
-    return f'{message}, and no such weights: {unknown_name("name", weights, known)}'
+    return f'{message}, and `ptnt weights` has no such name: {suggest(weights, known)}'.rstrip(': ')
 
 
 def default_cfg(backbone: str) -> dict[str, Any]:

@@ -196,7 +196,7 @@ def test_difficult_objects_are_crowds(untried, tmp_path: Path):
         (dict(weights='ptnt_ti'), 'no direct address: open https://pan.baidu.com'),
         (
             dict(weights='tnt_z'),
-            "no such weights: unknown name 'tnt_z': did you mean 'tnt_",
+            "`ptnt weights` has no such name: did you mean 'tnt_",
         ),
         (dict(task='instance'), 'only boxes'),
         (dict(format='cvat'), 'CVAT|annotations'),
