@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ptnt_mm.cli.json_output import json_output
-from ptnt_mm.cli.start import command_line, importing, keywords
+from ptnt_mm.cli.start import announce, command_line, importing, keywords
 from ptnt_mm.cli.summaries import after_new, after_pretrain, after_test, after_train
 from ptnt_mm.utils.console import for_user, show
 from ptnt_mm.utils.errors import UserError
@@ -346,6 +346,7 @@ def doctor(args: Namespace) -> int:
     """Inspect the installation; return 1 if something is broken."""
     from ptnt_mm.doctor.diagnosis import BROKEN, examine
 
+    announce()
     with json_output(args.json, args.overwrite) as write:
         with waiting('Importing torch, mmcv and the hosts'):
             rows, environment = examine()

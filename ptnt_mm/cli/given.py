@@ -37,10 +37,23 @@ def _launcher(launcher: str, args: Namespace) -> None:
 
 
 def _config(config: str, args: Namespace) -> None:
+    if Path(config).suffix in ('.yaml', '.yml') and _names_images(Path(config)):
+        raise UserError(
+            f'{config} names images and labels, and is no config: make a project of it first, '
+            f'`ptnt new {config} PROJECT`'
+        )
     if Path(config).is_dir() or Path(config).suffix in ('', '.py'):
         find_config(config)
     elif not Path(config).is_file():  # `ptnt infer` takes exported files as well
         raise UserError(f'there is no file {config}')
+
+
+def _names_images(file: Path) -> bool:
+    """Whether a file is a data.yaml, as YOLO's data sets have."""
+    if not file.is_file():
+        return False
+    keys = {line.partition(':')[0] for line in file.read_text(errors='replace').splitlines()}
+    return 'names' in keys and 'model' not in keys
 
 
 def _checkpoint(checkpoint: str, args: Namespace) -> None:

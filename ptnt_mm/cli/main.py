@@ -17,7 +17,14 @@ _WITH_HOOKS = ('train', 'test', 'report', 'export')
 """Commands that run hooks and log writers of a config, which may rely on Python's normal exit."""
 
 _ELSEWHERE = dict(
-    predict='infer', detect='infer', val='test', eval='test', fit='train', init='new', create='new'
+    predict='infer',
+    detect='infer',
+    val='test',
+    eval='test',
+    fit='train',
+    init='new',
+    create='new',
+    version='--version',
 )
 """The names of other tools for our commands."""
 

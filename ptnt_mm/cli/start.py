@@ -31,6 +31,7 @@ _ELSEWHERE = {
     '--batch': ('', '--cfg-options train_dataloader.batch_size=N'),
     '--batch-size': ('', '--cfg-options train_dataloader.batch_size=N'),
     '--workers': ('', '--cfg-options train_dataloader.num_workers=N'),
+    '--save-txt': ('', 'ptnt infer PHOTOS CONFIG --labels yolo'),
     '--lr': ('', '--cfg-options optim_wrapper.optimizer.lr=RATE'),
     '--lr0': ('', '--cfg-options optim_wrapper.optimizer.lr=RATE'),
 }
@@ -135,7 +136,7 @@ def importing() -> Iterator[None]:
     """
     before = signal.signal(signal.SIGINT, lambda *_: os._exit(130))
     try:
-        _announce()
+        announce()
         with without_garbage_collection():
             ptnt_mm.register()
             yield
@@ -155,7 +156,7 @@ def _quiet_logger() -> None:
         use_terminal(MMLogger.get_current_instance())
 
 
-def _announce() -> None:
+def announce() -> None:
     """Print a line before imports that take seconds, more on a busy machine, by one process."""
     is_first = os.environ.get('RANK', '0') == '0'
     if 'torch' not in sys.modules and is_first and sys.stderr is not None:

@@ -149,7 +149,7 @@ def infer(
             classes=predictor.classes,
         )
         tracker = predictor.tracker if track else None
-        print(fitted(_closing(results, predictor, tracker), sys.stdout))
+        print(fitted(closing_lines(results, predictor, tracker), sys.stdout))
     if label_files is not None:
         print(label_files.write(results.found, predictor.classes, images.root))
     if results.failed:
@@ -158,7 +158,7 @@ def infer(
     return results.file
 
 
-def _closing(results: Results, predictor: Predictor, tracker: Tracker | None) -> str:
+def closing_lines(results: Results, predictor: Predictor, tracker: Tracker | None) -> str:
     """A summary with the paths of the results, and with what was found."""
     images = counted(len(results.found), 'image')
     if predictor.tiling is not None:
@@ -169,7 +169,14 @@ def _closing(results: Results, predictor: Predictor, tracker: Tracker | None) ->
 
 
 def _found(results: Results, predictor: Predictor, tracker: Tracker | None) -> Iterator[str]:
-    """How many objects there are; without any, how close the best score came to the limit."""
+    """How many objects there are; without any, how close the best score came to the limit.
+
+    For a segmenter, the mean share of each class.
+    """
+    if results.shares:
+        images, shares = len(results.found), results.shares.most_common()
+        found = first_few(f'{share / images:.1%} {name}' for name, share in shares)
+        yield f'Pixels, on average: {found}'
     for kind, counts in results.counts.items():
         noun = _NOUNS[kind]
         without, images = counts.count(0), counted(len(counts), 'image')

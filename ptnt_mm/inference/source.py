@@ -59,6 +59,7 @@ class Results:
         failed: Failures, one JSON text per image.
         counts: The numbers of 'detections' or 'classes', one per image; empty for segmenters.
         by_class: The number of detections of each class.
+        shares: The sum over all images of each class's share of the pixels, for segmenters.
 
     Raises:
         UserError: if there are results that may not be replaced, or files of the same names that
@@ -72,6 +73,7 @@ class Results:
         self.failed: list[str] = []
         self.counts: dict[str, list[int]] = defaultdict(list)
         self.by_class: Counter[str] = Counter()
+        self.shares: Counter[str] = Counter()
         if folder.exists() and not folder.is_dir():
             raise UserError(f'{folder} is not a folder: choose another `out`')
         if not self.file.exists() and not self.drawn.exists():
@@ -108,6 +110,8 @@ class Results:
         for kind in _COUNTED & entry.keys():
             self.counts[kind].append(len(entry[kind]))
         self.by_class.update(found['label'] for found in entry.get('detections', ()))
+        for segment in entry.get('segments', ()):
+            self.shares[segment['label']] += segment['share']
         self.found.append(json.dumps(entry))
 
     def fail(self, file: str, reason: str) -> None:

@@ -25,6 +25,8 @@ WRONG = [
     ('infer notes.txt gone.onnx', 'there is no file gone.onnx'),
     (f'export {CONFIG} --out model.tflite', 'expected a name that ends in .onnx'),
     (f'visualize {CONFIG} gone.jpg', 'there is no file gone.jpg'),
+    ('train data.yaml', 'make a project of it first, `ptnt new data.yaml PROJECT`'),
+    ('infer notes.txt data.yaml', 'make a project of it first'),
     ('new gone project', 'gone does not exist'),
     ('new data.yaml project', 'data.yaml names no images'),
     ('new data project --backbone ptnt_tx', "did you mean 'ptnt_ti'"),

@@ -18,8 +18,10 @@ import ptnt_mm
 from configs import models
 from ptnt_mm.export.supported_models import build_network
 from ptnt_mm.inference import segmentation
+from ptnt_mm.inference.infer import closing_lines
 from ptnt_mm.inference.load import load_predictor
 from ptnt_mm.inference.predictor import Predictor
+from ptnt_mm.inference.source import Results
 from ptnt_mm.utils.colours import class_colours
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
@@ -189,6 +191,16 @@ def test_what_is_written(segmenter: Predictor):
         assert segment['share'] == round(pixels / 600, 6)
     np.testing.assert_array_equal(coco.decode(second['mask']), labels == 4)
     assert isinstance(second['mask']['counts'], str) and second['mask']['size'] == [20, 30]
+
+
+def test_the_last_line_says_what_was_found(segmenter: Predictor, tmp_path: Path):
+    results = Results(tmp_path / 'out', overwrite=False)
+    for columns in (10, 30):
+        labels = np.zeros((20, 30), dtype=np.int64)
+        labels[:, :columns] = 4
+        results.add(file='a.png', **segmenter.describe(sample_of(labels)))
+    *_, last = closing_lines(results, segmenter, None).splitlines()
+    assert last == 'Pixels, on average: 66.7% cup, 33.3% background'
 
 
 @pytest.mark.parametrize('classes', [7, 300])
