@@ -208,6 +208,8 @@ def _classes(
     elif indices[0] == 0:
         indices = list(range(indices[-1] + 1))
     names = [f'class {shown_value(value)}' for value in indices]
+    if len(names) > 2:
+        labels.notes.append('there are no class names: write them to classes.txt, one per line')
     if indices[0] == 0 and _is_background(len(indices), plain):
         names[0] = BACKGROUND
     return names, {value: index for index, value in enumerate(indices)}
