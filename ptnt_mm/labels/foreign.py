@@ -14,7 +14,10 @@ from ptnt_mm.utils.text import first_few
 
 _HEAD = 2**16  # bytes of a file that are searched
 _TRIED = 200  # files of a suffix that are opened
-_IMAGE = rf'[^\s"\'<>,;:/\\|=]+(?:{"|".join(map(re.escape, FORMATS))})'
+_LINE = 1000  # characters of a line of text that are searched, as patterns are slow for more
+_LONG = re.compile(rf'(.{{{_LINE}}}[^,;\t ]{{,{_LINE}}}).*')  # up to the end of a cell
+_IN_NAME = r'[^\s"\'<>,;:/\\|=]'
+_IMAGE = rf'(?<!{_IN_NAME}){_IN_NAME}+(?:{"|".join(map(re.escape, FORMATS))})'
 _NUMBER = r'"?\s*-?\d+(?:\.\d+)?\s*"?'
 _BY_HAND = (
     'write a CSV file with the first line filename,xmin,ymin,xmax,ymax,class and a row for each '
@@ -71,11 +74,11 @@ KNOWN = tuple(Foreign(*row) for row in (
      'globox convert FILE.csv OUT.json --format openimage --img_folder IMAGES --save_fmt coco '
      '(pip install globox)', 'table'),
     ('CSV boxes', _CSV,
-     r'(?im)\A[^\n]*\b(x_?min|x_?1|xtl|bbox\w*|x_?cent(er|re)|left)\b' rf'|^[^\n]*{_IMAGE}{_BOX}',
+     rf'(?i)\A[^\n]*\b(x_?min|x_?1|xtl|bbox\w*|x_?cent(er|re)|left)\b|{_IMAGE}{_BOX}',
      'name the columns filename,xmin,ymin,xmax,ymax,class in the first line, with corners in '
      'pixels (xmax = x + width); docs/data.md lists other names that are known', 'table'),
     ('CSV with masks as run lengths', _CSV,
-     r'\A[^\n]*\n(?:[^\n]*[,;\t"])?\d+ \d+(?: \d+ \d+)+ ?["\n,;\t]',
+     r'\A[^\n]*\n(?:[^\n]*[,;\t"])?\d+(?: \d+){3,} ?["\n,;\t]',
      'if the numbers of pixels count down the columns, from 1, name the columns ImageId and '
      'EncodedPixels: then they are read; otherwise draw them as masks'),
     ('CSV with classes of images', _CSV, rf'(?im)^[^\n]*{_IMAGE}"?[,;\t]\s*\S',
@@ -123,7 +126,7 @@ KNOWN = tuple(Foreign(*row) for row in (
      r'\A(?:\s*-?\d+(?:\.\d+)?\s*,){5,9}\s*(?:-?\d+(?:\.\d+)?)?\s*(?:\n|\Z)',
      f'for MOT, {_DATUM.format("mot_seq")}; for VisDrone, {_BY_HAND}'),
     ('lists of images with boxes', '.txt',
-     rf'(?im)^[^\n]*{_IMAGE}{_BOX.replace(";", "; ")}', _BY_HAND, 'table'),
+     rf'(?i){_IMAGE}{_BOX.replace(";", "; ")}', _BY_HAND, 'table'),
     ('text with a box on each line, as of a video (OTB, LaSOT)', '.txt',
      r'\A\s*(?:-?\d+(?:\.\d+)?(?:\s*,\s*|[ \t]+)){3}-?\d+(?:\.\d+)?\s*(?:\n|\Z)', _BY_HAND),
     ('text with numbers', '.txt',
@@ -131,15 +134,27 @@ KNOWN = tuple(Foreign(*row) for row in (
     ('TFRecord', '.tfrecord .tfrecords .record', '', _DATUM.format('tf_detection_api')),
     ('a table of images and labels', '.parquet .arrow .h5 .hdf5 .npz .mat .lmdb', '',
      'write its images to files, and its labels in one of the formats above', 'images'),
-    ('JSON with boxes or masks', _JSON,
-     r'"(bbox(es)?|boxes|segmentations?|polygons?|rle)"\s*:\s*[\[{"]', _BY_HAND),
-    ('XML with boxes', '.xml', r'<(\w*box|xmin|x1|polygon)\b', _BY_HAND),
-    ('unknown labels that name images', '.json .jsonl .ndjson .xml .txt .csv .tsv .manifest .yaml',
-     rf'(?is){_IMAGE}\b.*{_IMAGE}\b', f'for boxes, {_BY_HAND}', 'images'),
 ))  # fmt: skip
-"""Formats with the clearest signs first."""
+"""Formats with clear signs, the clearest first."""
 
-_GENERAL = KNOWN[-3:]  # which a file of a format that is read may also be
+_UNKNOWN = Foreign(
+    'unknown labels that name images',
+    '.json .jsonl .ndjson .xml .txt .csv .tsv .manifest .yaml',
+    rf'(?is){_IMAGE}\b.*{_IMAGE}\b',
+    f'for boxes, {_BY_HAND}',
+    'images',
+)
+_GENERAL = (
+    Foreign(
+        'JSON with boxes or masks',
+        _JSON,
+        r'"(bbox(es)?|boxes|segmentations?|polygons?|rle)"\s*:\s*[\[{"]',
+        _BY_HAND,
+    ),
+    Foreign('XML with boxes', '.xml', r'<(\w*box|xmin|x1|polygon)\b', _BY_HAND),
+    _UNKNOWN,
+)
+"""Formats that a file of a format that is read may also seem to be."""
 
 
 @dataclass(frozen=True)
@@ -179,25 +194,27 @@ def foreign_labels(tree: Tree, read: Collection[Path] = ()) -> list[Seen]:
     seen: dict[Foreign, list[Path]] = {}
     heads: dict[Foreign, str] = {}
     for file, head in _heads(tree):
-        form = next((form for form in KNOWN if form.fits(file, head)), None)
+        form = next((form for form in (*KNOWN, *_GENERAL) if form.fits(file, head)), None)
         if form is not None and not (form in _GENERAL and file in read):
             seen.setdefault(form, []).append(file)
             heads.setdefault(form, head)
     # What names images without a known form is of interest only where nothing else is.
-    known = {form: files for form, files in seen.items() if form is not KNOWN[-1]}
+    known = {form: files for form, files in seen.items() if form is not _UNKNOWN}
     return [Seen(form, tuple(files), heads[form]) for form, files in (known or seen).items()]
 
 
 def _heads(tree: Tree) -> Iterator[tuple[Path, str]]:
     """The files that may hold labels, each with the text at its beginning."""
-    suffixes = {suffix for form in KNOWN for suffix in form.suffixes.split()}
+    suffixes = {suffix for form in (*KNOWN, *_GENERAL) for suffix in form.suffixes.split()}
     for suffix in sorted(suffixes):
         for file in _sample(tree.with_suffix(suffix)):
             try:
                 with file.open('rb') as stream:
-                    yield file, _text(stream.read(_HEAD))
+                    text = _text(stream.read(_HEAD))
             except OSError:
                 continue
+            # Only in text, where a line is a record: a whole JSON file may be one line.
+            yield file, _LONG.sub(r'\1', text) if suffix in ('.txt', '.csv', '.tsv') else text
 
 
 def _sample(files: Iterable[Path]) -> Iterator[Path]:

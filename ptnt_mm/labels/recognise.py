@@ -107,8 +107,8 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
         raise UserError(without_labels(task, f'{asked[0].title} is for {tasks}'))
     found: list[tuple[Format, str]] = []
     for form in forms:
-        # Names of many pictures take long. Beside label files, they are only worth it for masks by
-        # name, and files with a mask for each object are no class masks.
+        # Comparing the names of many pictures takes long. Beside label files it is done only if a
+        # folder has a name for masks. Files with a mask for each object are no class masks.
         is_clear = any(other in fit for other, _ in found)
         of_objects = any(other is object_masks.FILES for other, _ in found)
         if is_clear and form in _BY_PICTURES and (of_objects or not has_folder_of_masks(tree)):
@@ -258,11 +258,10 @@ def _foreign(tree: Tree, read: Collection[Path] = ()) -> str:
 
 
 def _masks(tree: Tree) -> str:
-    masks = find_pairs(tree).unused
-    first = masks and tree.relative(masks[0])
-    return f'\nMasks without an image, by their names: {len(masks):,}, such as {first}' * bool(
-        masks
-    )
+    if not (masks := find_pairs(tree).unused):
+        return ''
+    first = tree.relative(masks[0])
+    return f'\nMasks without an image, by their names: {len(masks):,}, such as {first}'
 
 
 def _cut(tree: Tree) -> str:

@@ -106,7 +106,7 @@ def create_project(
         epochs: Number of passes through the images; chosen by default.
         val_share: The share of the images to validate with, 0.2 by default, if the data has no
             validation split.
-        like: An earlier project, whose images keep their splits; others are split by the same rule.
+        like: A previous project, whose images keep their splits; others are split by the same rule.
 
     Returns:
         The config.
@@ -133,15 +133,15 @@ def create_project(
     _check_numbers(options)
     if detector is not None and task is None:
         task = task_of(detector)
-    earlier = read_previous(Path(like)) if like is not None else None
+    previous = read_previous(Path(like)) if like is not None else None
     tree = Tree(data, pairs)
     recognised = recognise(tree, format, task)
     on_line(f'{recognised.format.title}: {recognised.why}')
     for line in recognised.others:
         on_line(f'  also found, and not read: {line}')
     labels = read_labels(tree, recognised)
-    if earlier is not None and not labels.mask_indices:  # the values of masks have an order
-        labels.classes = earlier.ordered(labels.classes)
+    if previous is not None and not labels.mask_indices:  # the values of masks have an order
+        labels.classes = previous.ordered(labels.classes)
     value_range = examine_pixels(labels)
     task = choose_task(recognised, labels, task)
     leave_out_narrow(labels, task, size)
@@ -152,7 +152,7 @@ def create_project(
         )
     head = find_detector(detector, task)
     network = choose_backbone(backbone, weights and str(weights), HOST_OF[task])
-    splits = split_off(labels, val_share, earlier)
+    splits = split_off(labels, val_share, previous)
     profile = replace(
         profile_of(task, tuple(labels.classes), splits, head, network),
         asked_size=size,

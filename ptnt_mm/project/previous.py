@@ -1,4 +1,4 @@
-"""The split and the classes of an earlier project, which a new one with more images keeps."""
+"""The split and the classes of a previous project, which a new one with more images keeps."""
 
 import os
 from collections import Counter
@@ -31,7 +31,7 @@ class PreviousProject:
     def splits_of(self, paths: Sequence[Path], digests: Mapping[Path, bytes]) -> dict[Path, str]:
         """The splits of those images of a new project that it has, too.
 
-        An image is the same in the same place, or if its bytes are the same; where the earlier
+        An image is the same in the same place, or if its bytes are the same; where the previous
         image is gone, if no other one has its name.
 
         Args:
@@ -43,7 +43,7 @@ class PreviousProject:
         taken = set(places.values())
         others = [path for path in self.splits if os.path.realpath(path) not in taken]
         there = [path for path in others if path.is_file()]
-        hashed = digests_of(there, 'Hashing earlier images')
+        hashed = digests_of(there, 'Hashing previous images')
         by_digest = {digest: self.splits[path] for path, digest in hashed.items()}
         gone = set(others) - set(there)
         by_name = {path.name: self.splits[path] for path in _with_own_name(gone)}

@@ -29,19 +29,19 @@ _SHOWN = 6  # classes whose numbers are all listed
 
 
 def split_off(
-    labels: Labels, share: float | None = None, earlier: PreviousProject | None = None
+    labels: Labels, share: float | None = None, previous: PreviousProject | None = None
 ) -> dict[str, list[LabelledImage]]:
     """The images of each split: those of the data set, or a share by their content.
 
     The hash of an image's bytes decides, so the split is the same on every machine, and adding
     images moves few others. Copies of an image, its tiles, and frames of a video stay together,
-    also with images of the earlier project.
+    also with images of the previous project.
 
     Args:
         labels: The images. Notes are added.
         share: The share of the images to validate with, if the data set has no such split; 0.2 if
             None.
-        earlier: A project whose images keep their splits. Only the others are split.
+        previous: A project whose images keep their splits. Only the others are split.
 
     Returns:
         'train' and 'val', and 'test' if the data set has it.
@@ -50,7 +50,7 @@ def split_off(
         UserError: if there are fewer than two images to train on and to validate with.
     """
     digests = digests_of([image.path for image in labels.images], 'Hashing images')
-    kept = {} if earlier is None else earlier.splits_of(list(digests), digests)
+    kept = {} if previous is None else previous.splits_of(list(digests), digests)
     images = [image for image in labels.images if image.path not in kept]
     counts = Counter(image.split for image in images)
     if not kept and not counts['train'] and not counts[None]:
@@ -67,8 +67,8 @@ def split_off(
     for image in labels.images:
         if image.path in kept:
             splits[kept[image.path]].append(image)
-    if earlier is not None:
-        labels.notes.append(_of_earlier(earlier, kept))
+    if previous is not None:
+        labels.notes.append(_of_previous(previous, kept))
     pool = []
     for image in images:
         if image.split in ('val', 'test') or (image.split and counts['val']):
@@ -98,18 +98,18 @@ def split_off(
     }
 
 
-def _of_earlier(earlier: PreviousProject, kept: Mapping[Path, str]) -> str:
-    """A note about the images of an earlier project."""
+def _of_previous(previous: PreviousProject, kept: Mapping[Path, str]) -> str:
+    """A note about the images of a previous project."""
     if not kept:
-        count = counted(len(earlier.splits), 'image')
-        return f'warning: {earlier.folder}: none of its {count} is here, so all images are split'
+        count = counted(len(previous.splits), 'image')
+        return f'warning: {previous.folder}: none of its {count} is here, so all images are split'
     counts = Counter(kept.values())
     numbers = '/'.join(
         f'{counts[split]:,} {split}' for split in ('train', 'val', 'test') if counts[split]
     )
-    gone = len(earlier.splits) - len(kept)
+    gone = len(previous.splits) - len(kept)
     lost = f'; {gone:,} of its images are not here' if gone > 0 else ''
-    return f'{earlier.folder}: its images keep their splits, {numbers}{lost}'
+    return f'{previous.folder}: its images keep their splits, {numbers}{lost}'
 
 
 def classes_of(image: LabelledImage) -> Counter[str]:

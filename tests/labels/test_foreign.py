@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from pathlib import Path
 
 import numpy as np
@@ -137,6 +138,9 @@ def test_what_was_seen_is_named(tmp_path: Path, kind: str):
         ('Image_Label,EncodedPixels\na.jpg_Fish,26 3 50 4\nb.jpg_Fish,\n', 'Fish', 0),
         ('id,rle\na,26 3 50 4\nb,\n', 'object', 0),
         ('ImageId,ClassId,EncodedPixels\na.jpg,1,26 3 50 4\nb,1,-1\n', '1', 0),
+        ('id,image_id,EncodedPixels,class\n7,a,26 3 50 4,cat\n8,b,,cat\n', 'cat', 0),
+        ('idx,image,rle\n0,a.jpg,26 3 50 4\n1,b.jpg,\n', 'object', 0),
+        ('image_height,file_name,"RLE"\n24,a.jpg,26 3 50 4\n24,b.jpg,\n', 'object', 0),
         ('ImageId,EncodedPixels\na.jpg,26 3 50 4\na.jpg,760 20\na.jpg,9\nb.jpg,\n', 'object', 2),
     ],
 )
@@ -151,6 +155,22 @@ def test_run_lengths_are_masks(tmp_path: Path, text: str, label: str, problems: 
     # Images are 24 pixels high: the runs are the first 3 of the second column, 4 of the third.
     assert item.box == (1, 1, 2, 4) and area(item, (32, 24)) == 7
     assert len(labels.problems) == problems
+
+
+@pytest.mark.parametrize('header', ['image,Mask RLE', 'image,defect_EncodedPixels'])
+def test_run_lengths_in_columns_of_other_names_are_named(tmp_path: Path, header: str):
+    draw(tmp_path / 'a.jpg')
+    (tmp_path / 'train.csv').write_text(f'{header}\na.jpg,26 3 50 4\n')
+    with pytest.raises(UserError, match='run lengths .train.csv.* ImageId and EncodedPixels'):
+        recognise(Tree(tmp_path))
+
+
+def test_run_lengths_without_a_column_of_images_are_an_error_with_the_columns(tmp_path: Path):
+    draw(tmp_path / 'a.jpg')
+    (tmp_path / 'train.csv').write_text('idx,rle\na.jpg,26 3 50 4\n')
+    tree = Tree(tmp_path)
+    with pytest.raises(UserError, match='its columns are idx, rle: expected ImageId'):
+        read_labels(tree, recognise(tree))
 
 
 def test_xml_of_the_web_version_of_labelme_is_not_voc(tmp_path: Path):
@@ -226,6 +246,35 @@ def test_text_that_may_be_labels_is_named_beside_class_folders(tmp_path: Path):
         (tmp_path / folder / 'own.txt').write_text('frame1 person 12 13 40 50\n')
     (other,) = recognise(Tree(tmp_path)).others
     assert 'text with numbers (cat/own.txt, dog/own.txt)' in other
+
+
+@pytest.mark.parametrize(
+    'line',
+    [
+        ' '.join(f'{i:08}.jpg' for i in range(4000)),
+        ','.join(f'{i:08}.jpg' for i in range(4000)),
+        '01' * 2**15,
+        'x' * 2**16,
+    ],
+    ids=['names', 'cells', 'digits', 'letters'],
+)
+@pytest.mark.parametrize('suffix', ['txt', 'csv'])
+def test_long_lines_are_searched_in_little_time(tmp_path: Path, line: str, suffix: str):
+    (tmp_path / f'a.{suffix}').write_text(line)
+    start = time.process_time()
+    foreign_labels(Tree(tmp_path))
+    assert time.process_time() - start < 1
+
+
+def test_long_rows_are_recognised(tmp_path: Path):
+    runs = ' '.join(f'{i} 2' for i in range(1000, 9000, 10))
+    (tmp_path / 'a.csv').write_text(f'id,annotation\na,{runs}\n')
+    (tmp_path / 'b.csv').write_text(f'file,x\na.jpg{",0" * 900}\n')
+    found = {seen.files[0].stem: seen.format.name for seen in foreign_labels(Tree(tmp_path))}
+    assert found == {
+        'a': 'CSV with masks as run lengths',
+        'b': 'CSV with a column for each class',
+    }
 
 
 def test_few_of_many_files_are_opened_but_some_in_each_folder(tmp_path: Path, monkeypatch):

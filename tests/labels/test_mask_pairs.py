@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from ptnt_mm.labels.formats.mask_pairs import find_pairs
+from ptnt_mm.labels.formats.mask_pairs import find_pairs, has_folder_of_masks, option_for
 from ptnt_mm.labels.model import Labels
 from ptnt_mm.labels.recognise import read_labels, recognise
 from ptnt_mm.labels.tree import Tree
@@ -184,6 +184,7 @@ def test_splits_are_words_of_folders_if_there_are_several(tmp_path: Path, image:
         ('my photos/{}.png', 'my outlines/{}.png'),
         ('site{}/a.jpg', 'drawn/site{}/a.png'),
         ('{}/x{}x.jpg', 'drawn/{}/{}.png'),
+        ('a{}/b/x{}.jpg', 'drawn/{}.png'),
     ],
 )
 def test_other_names_are_given(tmp_path: Path, image: str, mask: str):
@@ -211,6 +212,77 @@ def test_names_that_fit_nothing_are_an_error(tmp_path: Path, given: str):
         recognise(Tree(tmp_path, given))
 
 
+def draw_two_folders(root: Path, image: str, mask: str) -> dict[str, str]:
+    """Draw pairs with equal names in two folders."""
+    return {
+        key: value
+        for folder in ('train', 'val')
+        for key, value in draw_pairs(root, f'{folder}/{image}', f'{folder}/{mask}').items()
+    }
+
+
+def test_given_names_that_fit_two_files_are_an_error(tmp_path: Path):
+    pairs = draw_two_folders(tmp_path, 'images/{}.png', 'masks/{}_m.png')
+    with pytest.raises(UserError, match='train/images/0.png and val/images/0.png: use {} for the'):
+        find_pairs(Tree(tmp_path, '*/images/{}.png */masks/{}_m.png'))
+    tree = Tree(tmp_path, '{}/images/{}.png {}/masks/{}_m.png')
+    found = {
+        str(tree.relative(image)): str(tree.relative(mask))
+        for image, mask in find_pairs(tree).masks.items()
+    }
+    assert found == pairs
+
+
+@pytest.mark.parametrize('given', ['{}.png {}.png', 'x/{}.png x/{}_m.png'])
+def test_a_file_is_not_both_an_image_and_a_mask(tmp_path: Path, given: str):
+    for name in ('0', '0_m', '0_m_m'):
+        drawn.put(drawn.photograph(0), tmp_path / 'x' / f'{name}.png')
+    with pytest.raises(UserError, match=r'fits x/0\w*.png both as an image and as a mask'):
+        find_pairs(Tree(tmp_path, given))
+
+
+def test_images_that_fit_the_pattern_of_masks_are_no_masks(tmp_path: Path):
+    draw_pairs(tmp_path, 'x/img{}.png', 'x/{}.png')
+    pairs = find_pairs(Tree(tmp_path, 'x/img{}.png x/{}.png'))
+    assert (len(pairs.masks), len(pairs.aside), pairs.unused) == (COUNT, COUNT, [])
+
+
+@pytest.mark.parametrize(
+    ('image', 'mask', 'given'),
+    [
+        ('fotos/teil_{}_f.jpg', 'flaechen/teil_{}_z.png', 'fotos/{}_f.jpg flaechen/{}_z.png'),
+        ('image{}.png', 'im{}.png', 'image{}.png im{}.png'),
+        ('Big/IMG_{}.JPG', 'Out/img_{}_o.PNG', 'Big/IMG_{}.JPG Out/img_{}_o.PNG'),
+        ('fotos/{0}/x{0}.jpg', 'drawn/x{0}.png', None),
+        ('fotos/a{}.jpg', 'drawn/b_{}_x.png', 'fotos/a{}.jpg drawn/b_{}_x.png'),
+    ],
+)
+def test_suggested_names_are_those_of_all_pairs(
+    tmp_path: Path, image: str, mask: str, given: str | None
+):
+    pairs = draw_pairs(tmp_path, image, mask)
+    tree = Tree(tmp_path)
+    first, last = tree.root / image.format(0), tree.root / mask.format(0)
+    option = option_for(tree, first, last, COUNT)
+    assert option == (f'`pairs={given!r}`' if given else '`pairs`')
+    if given:
+        found = find_pairs(Tree(tmp_path, given)).masks
+        assert {str(tree.relative(i)): str(tree.relative(m)) for i, m in found.items()} == pairs
+    assert option_for(tree, first, last, COUNT + 1) == '`pairs`'
+
+
+@pytest.mark.parametrize('image', ['fotos/{}.jpg', 'fotos/p_{}.jpg'])
+def test_suggested_names_fit_each_split(tmp_path: Path, image: str):
+    """The masks of objects have names that only the option takes."""
+    pairs = draw_two_folders(tmp_path, image, 'zeichnungen/p_{}_z.png')
+    tree = Tree(tmp_path)
+    (first, mask), *_ = pairs.items()
+    option = option_for(tree, tree.root / first, tree.root / mask, len(pairs))
+    given = option.removeprefix('`pairs=').strip("`'")
+    found = find_pairs(Tree(tmp_path, given)).masks
+    assert {str(tree.relative(i)): str(tree.relative(m)) for i, m in found.items()} == pairs
+
+
 def test_given_names_are_for_masks(tmp_path: Path):
     draw_pairs(tmp_path, 'a/{}.png', 'masks/{}.png')
     with pytest.raises(UserError, match='numbered-masks and class-masks, and not for `format=coco'):
@@ -227,7 +299,7 @@ def test_names_that_fit_two_images_are_an_error_with_the_option(tmp_path: Path):
 def test_classes_that_may_be_masks_are_said(tmp_path: Path):
     draw_pairs(tmp_path, 'fotos/teil_{}_f.jpg', 'zeichnungen/teil_{}_z.png')
     (note,) = read(tmp_path).notes
-    assert "`pairs='fotos/{}f.jpg zeichnungen/{}z.png'`" in note
+    assert "`pairs='fotos/{}_f.jpg zeichnungen/{}_z.png'`" in note
 
 
 def test_a_mask_is_for_one_image(tmp_path: Path):
@@ -371,3 +443,11 @@ def test_names_of_the_converter_of_labelme_are_read(tmp_path: Path):
         drawn.put(drawn.with_palette(drawn.indices(int(file.stem))), file)
     (tmp_path / 'class_names.txt').write_text('_background_\ncoin\nring\n')
     assert read(tmp_path).classes == ['_background_', 'coin', 'ring']
+
+
+def test_folders_above_the_data_do_not_count(tmp_path: Path):
+    root = tmp_path / 'masks'
+    draw_photographs(root, 'images/{}.jpg')
+    assert not has_folder_of_masks(Tree(root))
+    draw_photographs(root, 'masks/{}.png')
+    assert has_folder_of_masks(Tree(root))

@@ -368,3 +368,14 @@ def test_panoptic_masks_are_class_masks(tmp_path: Path):
         assert area(image.objects[1], image.size) == (drawn.indices(i) == 2).sum()
     kinds = Counter(problem.kind for problem in labels.problems)
     assert kinds == {'images that were not found': 1, 'masks without a pixel': 3}
+
+    content['annotations'][0]['image_id'] = 99
+    content['annotations'][1]['segments_info'][1]['category_id'] = 5
+    (tmp_path / 'annotations/panoptic_train.json').write_text(json.dumps(content))
+    tree = Tree(tmp_path)
+    labels = read_labels(tree, recognise(tree))
+    assert [image.path.name for image in labels.images] == ['002.jpg']
+    what = 'annotations that cannot be read'
+    first, second = (problem.detail for problem in labels.problems if problem.kind == what)
+    assert 'annotations[0]' in first and 'unknown image_id 99' in first
+    assert 'annotations[1]' in second and 'unknown category_id 5' in second

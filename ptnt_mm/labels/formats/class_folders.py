@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 
 from ptnt_mm.labels.formats.format import Collector, Format
-from ptnt_mm.labels.formats.mask_pairs import patterns, which_is_flat
+from ptnt_mm.labels.formats.mask_pairs import option_for, which_is_flat
 from ptnt_mm.labels.model import Labels
 from ptnt_mm.labels.tree import Tree, split_in, split_named
 from ptnt_mm.utils.errors import UserError
@@ -134,10 +134,10 @@ def _note_flat(tree: Tree, labels: Labels) -> list[str]:
     are_two = len(groups) == 2 and len(groups[0]) == len(groups[1])
     if not are_two or (flat := which_is_flat(groups)) is None:
         return []
-    example = patterns(*(tree.relative(groups[i][0]) for i in (1 - flat, flat)))
+    option = option_for(tree, groups[1 - flat][0], groups[flat][0], len(groups[flat]))
     return [
         f'warning: the images of {labels.classes[flat]} are flat, as masks are: if they are the '
-        f"masks of the others, `pairs='{example}'` gives their names"
+        f'masks of the others, {option} gives their names'
     ]
 
 

@@ -41,9 +41,14 @@ def _add(collector: Collector, file: Path, content: dict) -> None:
     tree, labels = collector.tree, collector.labels
     split = split_in(file.stem) or tree.split_of(file)
     classes = {entry['id']: labels.add_class(entry['name']) for entry in content['categories']}
-    names = {entry['id']: entry['file_name'] for entry in content['images']}
-    for entry in content['annotations']:
-        name, of_mask = names[entry['image_id']], entry['file_name']
+    names = {entry['id']: str(entry['file_name']) for entry in content['images']}
+    for i, entry in enumerate(content['annotations']):
+        try:
+            name, of_mask = _named(names, entry, 'image_id'), str(entry['file_name'])
+            segments = {s['id']: _named(classes, s, 'category_id') for s in entry['segments_info']}
+        except (KeyError, TypeError, AttributeError) as error:
+            labels.report(file, 'annotations that cannot be read', f'annotations[{i}]: {error!r}')
+            continue
         # The masks of val.json are in the folder val; images have the same names.
         mask = tree.find_image(of_mask, file.with_suffix('') / of_mask, split)
         try:
@@ -56,9 +61,15 @@ def _add(collector: Collector, file: Path, content: dict) -> None:
         path = tree.find_image(name, file.parent, split)
         path = None if path == mask else path
         image = collector.image(file, path, split, numbers.shape[::-1], name)
-        segments = {s['id']: classes[s['category_id']] for s in entry['segments_info']}
         if image is not None:
             collector.add(mask, image, _objects(labels, mask, numbers, segments))
+
+
+def _named(names: dict, entry: dict, key: str) -> str:
+    """The name that an entry refers to; raises a KeyError that states the key and its value."""
+    if (number := entry[key]) not in names:
+        raise KeyError(f'unknown {key} {number!r}')
+    return names[number]
 
 
 def _numbers(mask: Path) -> np.ndarray:

@@ -32,6 +32,9 @@ _RUNS = 'runs'  # the folder of YOLO's results
 
 _CAMEL = re.compile(r'(?<=[a-z])(?=[A-Z])|(?<=[A-Z\d])(?=[A-Z][a-z])')
 _ANNOT = re.compile(r'(?<=train)(?=annot)|(?<=val)(?=annot)|(?<=test)(?=annot)')
+_EDGE = re.compile(
+    rf'{_CAMEL.pattern}|(?<=[\W_])|(?=[\W_])|(?<=\d)(?=[^\W\d_])|(?<=[^\W\d_])(?=\d)'
+)
 _WORD = re.compile(r'\d+|[^\W\d_]+')
 _ORDINAL = re.compile(r'^\d+[\W_]+(?=.*[^\W\d_])')
 _VERSION = re.compile(r'v?\d+(?:\.\d+)+|(?<=[\W_])v\d+', re.IGNORECASE)
@@ -42,6 +45,7 @@ _SIDE = 512  # pixels of the longer side that are looked at
 
 Words = tuple[str, ...]
 Kind = tuple[Words, Words]
+Texts = tuple[str, ...]
 Content = TypeVar('Content')
 
 
@@ -116,45 +120,68 @@ def find_pairs(tree: Tree) -> Pairs:
     """The mask of each image: never one of another split, and each mask for one image.
 
     Raises:
-        UserError: if no files have the names that were given.
+        UserError: if no files have the names that were given, or if these do not tell them apart.
     """
-    return _given(tree) if tree.pairs else _found(tree)
+    return _given(tree, tree.pairs) if tree.pairs else _found(tree)
 
 
 def has_folder_of_masks(tree: Tree) -> bool:
     """Whether the name of a folder of pictures is that of masks, which is seen at once."""
-    parts = {part for folder in {f.parent for f in tree.images} for part in folder.parts}
-    return any(_any(_MASK, _words(part)) for part in parts - {*tree.root.parts})
+    names = {name for file in tree.images for name in tree.folders(file)}
+    return any(_any(_MASK, _words(name)) for name in names)
 
 
-def _given(tree: Tree) -> Pairs:
-    """The files whose paths fit two patterns, with the same text in place of {}."""
-    words = tree.pairs.split(' ')
+def _given(tree: Tree, given: str) -> Pairs:
+    """The files whose paths fit two patterns, with the same texts in place of {}.
+
+    Several {} of a pattern are one text, or different ones if more files fit so.
+    """
+    words = given.split(' ')
     paths = {tree.relative(file).as_posix(): file for file in tree.images}
-    best: list[dict[str, Path]] = [{}, {}]
+    best: list[dict[Texts, list[Path]]] = [{}, {}]
     for end in range(1, len(words)):  # names may have spaces
         patterns = ' '.join(words[:end]), ' '.join(words[end:])
-        if all('{}' in pattern for pattern in patterns):
-            found = [_fitting(pattern, paths) for pattern in patterns]
+        if not all('{}' in pattern for pattern in patterns):
+            continue
+        for further in (r'\1', '(.+)'):
+            found = [_fitting(pattern, further, paths) for pattern in patterns]
             best = max(best, found, key=lambda groups: len(groups[0].keys() & groups[1].keys()))
     images, masks = best
     if not (shared := images.keys() & masks.keys()):
         raise UserError(
-            f'`pairs={tree.pairs!r}` fits no image and mask in {tree.root}: expected two patterns '
+            f'`pairs={given!r}` fits no image and mask in {tree.root}: expected two patterns '
             "relative to it, with {} for what both names share, such as 'images/{}.jpg "
             "masks/{}_m.png'"
         )
-    pairs = Pairs({images[name]: masks[name] for name in sorted(shared)}, set(masks.values()))
-    pairs.unused = [mask for name, mask in masks.items() if name not in shared]
+    for files in (group[name] for name in sorted(shared) for group in best):
+        if len(files) > 1:
+            first, second = map(tree.relative, files[:2])
+            raise UserError(
+                f'`pairs={given!r}` fits two files with the same text for {{}}, {first} and '
+                f'{second}: use {{}} for the folder too, or a narrower pattern'
+            )
+    pairs = Pairs({images[name][0]: masks[name][0] for name in sorted(shared)})
+    used = set(pairs.masks.values())
+    if both := sorted(used & pairs.masks.keys()):
+        raise UserError(
+            f'`pairs={given!r}` fits {tree.relative(both[0])} both as an image and as a mask: '
+            'expected patterns that tell them apart'
+        )
+    of_pairs = used | pairs.masks.keys()
+    pairs.unused = [mask for files in masks.values() for mask in files if mask not in of_pairs]
+    pairs.aside = used | {*pairs.unused}
     return pairs
 
 
-def _fitting(pattern: str, paths: dict[str, Path]) -> dict[str, Path]:
-    """The files that fit a pattern, by what stands for {}."""
+def _fitting(pattern: str, further: str, paths: dict[str, Path]) -> dict[Texts, list[Path]]:
+    """The files that fit a pattern, by what stands for {}; ``further`` is for all but the first."""
     first, *others = (re.escape(part).replace(r'\*', '[^/]*') for part in pattern.split('{}'))
-    regex = re.compile(r'\1'.join([f'{first}(.+){others[0]}', *others[1:]]))
-    fits = ((regex.fullmatch(path), file) for path, file in paths.items())
-    return {fit[1]: file for fit, file in fits if fit}
+    regex = re.compile(further.join([f'{first}(.+){others[0]}', *others[1:]]))
+    found: dict[Texts, list[Path]] = defaultdict(list)
+    for path, file in paths.items():
+        if fit := regex.fullmatch(path):
+            found[fit.groups()].append(file)
+    return found
 
 
 def _found(tree: Tree) -> Pairs:
@@ -316,11 +343,34 @@ def which_is_flat(folders: Sequence[Sequence[Path]]) -> int | None:
     return flat if rough[flat] < min(_FLAT, rough[1 - flat] / 3) else None
 
 
-def patterns(image: PurePath, mask: PurePath) -> str:
-    """How ``pairs`` names files such as an image and its mask."""
-    found = SequenceMatcher(None, image.stem, mask.stem, False).find_longest_match()
-    name = image.stem[found.a : found.a + found.size]
-    return ' '.join(str(p.with_name(p.name.replace(name, '{}', 1))) for p in (image, mask))
+def option_for(tree: Tree, image: Path, mask: Path, count: int) -> str:
+    """The option that names files such as an image and its mask.
+
+    It has patterns only if they fit: if with them, the two and no fewer than ``count`` images have
+    a mask.
+    """
+    for given in _patterns(*(tree.relative(file) for file in (image, mask))):
+        try:
+            found = _given(tree, given).masks
+        except UserError:
+            continue
+        if found.get(image) == mask and len(found) >= count:
+            return f'`pairs={given!r}`'
+    return '`pairs`'
+
+
+def _patterns(image: PurePath, mask: PurePath) -> Iterator[str]:
+    """Patterns with {} for the words that two paths share: for the last ones, then for more."""
+    words = [_EDGE.split(str(file.with_suffix(''))) for file in (image, mask)]
+    *blocks, _ = SequenceMatcher(None, *words, False).get_matching_blocks()
+    for block in reversed(blocks):
+        shared = [i for i in range(block.size) if words[0][block.a + i].isalnum()]
+        if shared:
+            for side, start in zip(words, (block.a, block.b), strict=True):
+                side[start + shared[0] : start + shared[-1] + 1] = ['{}']
+            yield ' '.join(
+                ''.join(side) + file.suffix for side, file in zip(words, (image, mask), strict=True)
+            )
 
 
 def spread(items: Sequence[Content], most: int) -> list[Content]:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 from PIL import Image
@@ -16,15 +15,13 @@ from ptnt_mm.labels.class_masks import (
     read_values,
 )
 from ptnt_mm.labels.formats.format import Collector
-from ptnt_mm.labels.formats.mask_pairs import find_pairs, patterns, spread
+from ptnt_mm.labels.formats.mask_pairs import Content, find_pairs, option_for, spread
 from ptnt_mm.labels.model import LabelledImage
 from ptnt_mm.labels.tree import Tree, split_in
 from ptnt_mm.utils.decoding import DECODERS, why_unreadable
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.many_files import on_threads
 from ptnt_mm.utils.text import counted
-
-Content = TypeVar('Content')
 
 
 def read_pairs(
@@ -98,10 +95,11 @@ def _set_masks_aside(collector: Collector) -> dict[Path, Path]:
     """The mask of each image; masks are not images, and those without an image are reported."""
     labels, tree, pairs = collector.labels, collector.tree, find_pairs(collector.tree)
     if pairs.unclear is not None:
-        mask, *images = map(tree.relative, pairs.unclear)
+        mask, first, second = map(tree.relative, pairs.unclear)
+        option = option_for(tree, pairs.unclear[1], pairs.unclear[0], len(pairs.masks))
         raise UserError(
-            f'{tree.root}: {mask} may be the mask of {images[0]} or of {images[1]}: give the '
-            f"names, as in `pairs='{patterns(images[0], mask)}'`"
+            f'{tree.root}: {mask} may be the mask of {first} or of {second}: give the names with '
+            f'{option}'
         )
     labels.aside = set(pairs.aside)
     if pairs.painted:
@@ -110,10 +108,9 @@ def _set_masks_aside(collector: Collector) -> dict[Path, Path]:
         labels.notes.append(f'{pictures} with labels painted on are not read, such as {example}')
     for used, other, count in pairs.others:
         image = next(image for image, mask in pairs.masks.items() if mask == used)
-        image, used, other = map(tree.relative, (image, used, other))
         labels.notes.append(
-            f'{counted(count, "image")} with another mask: {used} is read, and not {other}, as '
-            f"`pairs='{patterns(image, other)}'` would"
+            f'{counted(count, "image")} with another mask: {tree.relative(used)} is read, and not '
+            f'{tree.relative(other)}, which {option_for(tree, image, other, count)} would read'
         )
     for mask in pairs.unused:
         labels.report(mask, 'masks without an image')

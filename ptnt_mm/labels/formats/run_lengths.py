@@ -6,7 +6,7 @@ They are pairs of numbers: a first pixel, counted from 1 down the columns, and a
 import csv
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -20,12 +20,14 @@ from ptnt_mm.utils.text import first_few
 
 _WITH_CLASS = re.compile(r'(.+\.\w+)_(.+)')  # Image_Label
 _CLASS = 'object'
-_NAMES, _RUNS = ('image', 'file', 'id'), ('encodedpixels', 'rle')  # of columns
+# Columns, in lower case and without other characters than letters; the first that is found counts.
+_NAMES = ('image(?!height|width|size).*', 'file.*', 'id')
+_RUNS = ('encodedpixels.*', 'rle.*')
 
 
 def _files(tree: Tree) -> list[Path]:
     """The tables, without examples of what to submit."""
-    files = tree.containing('.csv', rb'(?i)\A[^\n;\t]*(encoded_?pixels|\brle)')
+    files = tree.containing('.csv', rb'(?i)\A([^\n;\t]*,)?[^a-z\n,;\t]*(encoded_?pixels|rle)')
     return [file for file in files if 'submission' not in file.name]
 
 
@@ -54,15 +56,28 @@ def _read(tree: Tree) -> Labels:
 def _rows(file: Path) -> dict[str, list[tuple[str, str]]]:
     """The class and the run lengths of each object, by the name of its image."""
     found: dict[str, list[tuple[str, str]]] = {}
-    for row in csv.DictReader(io.StringIO(read_text(file))):
-        cells = {re.sub('[^a-z]', '', str(key).lower()): str(row[key] or '') for key in row}
-        name = next((cells[key] for key in cells if key.startswith(_NAMES)), '')
-        runs = next(cells[key] for key in cells if key.startswith(_RUNS))
+    reader = csv.DictReader(io.StringIO(read_text(file)))
+    columns = {re.sub('[^a-z]', '', name.lower()): name for name in reader.fieldnames or ()}
+    of_images, of_runs = (_first(columns, patterns) for patterns in (_NAMES, _RUNS))
+    if of_images is None or of_runs is None:
+        raise UserError(
+            f'its columns are {first_few(columns.values())}: expected ImageId and EncodedPixels, '
+            'or id and rle'
+        )
+    for row in reader:
+        cells = {column: row[name] or '' for column, name in columns.items()}
+        name, runs = cells[of_images], cells[of_runs]
         label = cells.get('classid') or cells.get('class') or _CLASS
         if with_class := _WITH_CLASS.fullmatch(name):
             name, label = with_class.groups()
         found.setdefault(name, []).append((label, runs))
     return found
+
+
+def _first(columns: Iterable[str], patterns: Iterable[str]) -> str | None:
+    """The column that fits the first pattern that any fits."""
+    fits = (column for pattern in patterns for column in columns if re.fullmatch(pattern, column))
+    return next(fits, None)
 
 
 def _objects(
