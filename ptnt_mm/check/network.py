@@ -75,10 +75,7 @@ def _is_other(path: str, kind: str) -> bool:
 _SIDE = 256  # side of the square test image, in pixels
 
 _SHIFTED = 'the coarsest map covers more than the image, and resizing it shifts the predictions'
-_ADVICE = (
-    'set the strides of the head to those of its maps, or resize the maps to those of the head: a '
-    'TransposedConvNeck halves their strides'
-)
+_RESIZE = 'or resize the maps: a TransposedConvNeck halves their strides'
 
 
 def check_strides(view: ConfigView, model: nn.Module) -> Iterator[Finding]:
@@ -107,7 +104,14 @@ def check_strides(view: ConfigView, model: nn.Module) -> Iterator[Finding]:
             yield ok(where, f'takes maps of strides {_listed(expected)}')
         else:
             what = f'expects strides {_listed(expected)}, its maps have {_listed(measured)}'
-            yield error(where, what, _ADVICE)
+            written = _listed(measured[: len(expected)])
+            name = where.rpartition('.')[2]
+            keys = dict(prior_generator='strides', square_anchor_generator='strides')
+            key = keys.get(name, name if name == 'feature_strides' else 'featmap_strides')
+            advice = f'predictions are for the wrong places: write {key}=[{written}], {_RESIZE}'
+            if name == 'prior_generator':
+                advice += '. In many configs it is called anchor_generator'
+            yield error(where, what, advice)
 
 
 def check_padding(view: ConfigView, model: nn.Module) -> Iterator[Finding]:

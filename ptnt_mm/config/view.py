@@ -68,10 +68,11 @@ class ConfigView:
         missing = [path for path in expected if not path.exists()]
         if missing:
             lines = (f'    {"missing" if p in missing else "found  "}  {p}' for p in expected)
+            where = '' if missing[0].is_absolute() else f', relative to {Path.cwd()}'
             raise UserError(
-                f'{missing[0]} does not exist. The config expects, relative to {Path.cwd()}:\n'
+                f'{missing[0]} does not exist. The config expects{where}:\n'
                 + '\n'.join(lines)
-                + f'\nIf the data is elsewhere: `data_root=FOLDER`. {how_to_get(missing[0])}'
+                + f'\nIf a folder elsewhere has these: `data_root=FOLDER`. {how_to_get(missing[0])}'
             )
 
     # The model
@@ -354,7 +355,8 @@ class Length:
     @property
     def text(self) -> str:
         """The end as text."""
-        return f'{self.end:g} {"epochs" if self.by_epoch else "iterations"}'
+        unit = 'epoch' if self.by_epoch else 'iteration'
+        return f'{self.end:g} {unit}' + 's' * (self.end != 1)
 
 
 def unwrapped(settings: Mapping, scope: str, pipeline: tuple[dict, ...] = ()) -> Iterator[DataSet]:

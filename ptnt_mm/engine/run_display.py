@@ -210,7 +210,8 @@ class RunDisplay(Hook):
         inputs = batch.get('inputs') if isinstance(batch, Mapping) else None
         if isinstance(inputs, list | torch.Tensor) and 'train/time' in hub.log_scalars:
             seconds = hub.get_scalar('train/time').mean(_USUAL_INTERVAL)
-            parts.append(f'{len(inputs) * get_world_size() / seconds:.1f} images/s')
+            speed = len(inputs) * get_world_size() / seconds
+            parts.append(f'{speed:.1f} images/s' if speed >= 0.1 else f'{1 / speed:.0f} s/image')
         if torch.cuda.is_available() and (used := torch.cuda.max_memory_allocated()):
             parts.append(format_bytes(used))
         if 'eta' in hub.runtime_info:

@@ -97,6 +97,7 @@ def test_strides_that_are_not_the_maps(kind: str, demo: Demo):
     (found,) = check_strides(ConfigView(config), build_model(config))
     assert found.severity is Severity.ERROR and found.where == 'model.bbox_head.prior_generator'
     assert found.what == ('expects strides 8, 16, 32, 64, 128, its maps have 16, 32, 64, 128, 256')
+    assert 'write strides=[16, 32, 64, 128, 256]' in found.advice
     with pytest.raises(UserError, match='its maps have 16'):
         check_before_training(ConfigView(config))
 

@@ -40,7 +40,7 @@ class HealthHook(Hook):
         model = unwrapped(runner.model)
         for finding in check_strides(ConfigView(runner.cfg), model):
             if finding.severity is Severity.ERROR:
-                runner.logger.warning(str(finding))
+                runner.logger.warning(f'{finding}: {finding.advice}')
         model.train()
 
     def after_train_iter(
