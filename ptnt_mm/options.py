@@ -123,7 +123,7 @@ ptnt train bccd
         Option('epochs', 'number of passes through the images; chosen by default', int),
         Option('val_share', 'the share of the images to validate with, 0.2 by default, if the '
                'data has no validation split', float, metavar='SHARE'),
-        Option('like', 'an earlier project, whose images keep their splits; others are split by '
+        Option('like', 'a previous project, whose images keep their splits; others are split by '
                'the same rule', Path, metavar='PROJECT'),
     ),
     function='create_project',
