@@ -58,7 +58,7 @@ def run(folder: Path, capture: GraphStandIn | None, **settings) -> tuple[dict, l
     """The weights and the losses of a run, with graphs if there is a capture."""
     config = quick(toy_iterations(folder, 8, model=dict(type='GraphedToy'), **settings))
     config.optim_wrapper.optimizer = dict(type='SGD', lr=0.05, momentum=0.9)
-    config.experiment_name = f'{folder.name}_{id(folder)}'
+    config.experiment_name = str(folder)  # MMEngine keeps what has this name
     runner, losses = Runner.from_cfg(config), Losses()
     runner.register_hook(losses)
     if capture is not None:
