@@ -85,7 +85,7 @@ def check_strides(view: ConfigView, model: nn.Module) -> Iterator[Finding]:
     with wrong ones trains without an error, for the wrong places in the image. The model is in
     evaluation mode afterwards.
     """
-    strides = dict(strides_of_parts(model))
+    strides = list(strides_of_parts(model))
     if not strides:
         return
     try:
@@ -96,7 +96,7 @@ def check_strides(view: ConfigView, model: nn.Module) -> Iterator[Finding]:
         yield note('model', f'strides were not compared: {one_line(err)}')
         return
     measured = [_SIDE / max(level.shape[-2:]) for level in maps]
-    for where, expected in strides.items():
+    for where, setting, expected in strides:
         # The sides of maps are rounded up, perhaps several times. So a stride is wrong if it
         # differs by a factor of 1.5, and the smallest maps are ignored.
         levels = [pair for pair in zip(expected, measured, strict=False) if pair[1] <= _SIDE / 4]
@@ -105,11 +105,8 @@ def check_strides(view: ConfigView, model: nn.Module) -> Iterator[Finding]:
         else:
             what = f'expects strides {_listed(expected)}, its maps have {_listed(measured)}'
             written = _listed(measured[: len(expected)])
-            name = where.rpartition('.')[2]
-            keys = dict(prior_generator='strides', square_anchor_generator='strides')
-            key = keys.get(name, name if name == 'feature_strides' else 'featmap_strides')
-            advice = f'predictions are for the wrong places: write {key}=[{written}], {_RESIZE}'
-            if name == 'prior_generator':
+            advice = f'predictions are for the wrong places: write {setting}=[{written}], {_RESIZE}'
+            if where.endswith('prior_generator'):
                 advice += '. In many configs it is called anchor_generator'
             yield error(where, what, advice)
 
@@ -143,21 +140,25 @@ def check_padding(view: ConfigView, model: nn.Module) -> Iterator[Finding]:
         yield note('model.test_cfg.crop_size', what, advice)
 
 
-def strides_of_parts(model: nn.Module) -> Iterator[tuple[str, list[float]]]:
-    """The strides of the extractors of regions and the generators of anchors and points."""
+def strides_of_parts(model: nn.Module) -> Iterator[tuple[str, str, list[float]]]:
+    """The parts of a model with strides: where each is, the name of its setting, and the strides.
+
+    They are extractors of regions, and generators of anchors and points.
+    """
     for name, module in model.named_modules():
         # HTC's semantic extractor takes the map of its semantic head.
         if hasattr(module, 'featmap_strides') and 'semantic' not in name:
-            yield f'model.{name}', list(map(float, module.featmap_strides))
+            yield f'model.{name}', 'featmap_strides', list(map(float, module.featmap_strides))
         # Semantic FPN enlarges each map by its stride over the first one.
         if hasattr(module, 'feature_strides'):
-            yield f'model.{name}.feature_strides', list(map(float, module.feature_strides))
+            where, found = f'model.{name}.feature_strides', map(float, module.feature_strides)
+            yield where, 'feature_strides', list(found)
         for key in ('prior_generator', 'square_anchor_generator'):
             if hasattr(generator := getattr(module, key, None), 'strides'):
                 pairs = (
                     pair if isinstance(pair, Sequence) else [pair] for pair in generator.strides
                 )
-                yield f'model.{name}.{key}', [float(max(pair)) for pair in pairs]
+                yield f'model.{name}.{key}', 'strides', [float(max(pair)) for pair in pairs]
 
 
 def _listed(strides: Sequence[float]) -> str:

@@ -30,8 +30,8 @@ LOG_BACKENDS = {
 
 
 PADDING = 160
-"""With CUDA graphs, batches are padded to multiples of so many pixels: 800 is one. What it costs:
-``docs/performance.md``."""
+"""Batches are padded to multiples of this many pixels for CUDA graphs, so that they have few sizes;
+800 is such a multiple. ``docs/performance.md`` has the cost."""
 
 
 def with_modes(

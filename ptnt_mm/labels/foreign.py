@@ -10,7 +10,6 @@ from ptnt_mm.labels.formats.box_tables import columns_of
 from ptnt_mm.labels.tree import Tree
 from ptnt_mm.utils.decoding import FORMATS
 from ptnt_mm.utils.encodings import is_utf16
-from ptnt_mm.utils.text import first_few
 
 _HEAD = 2**16  # bytes of a file that are searched
 _TRIED = 200  # files of a suffix that are opened
@@ -167,7 +166,7 @@ class Seen:
 
     def line(self, tree: Tree) -> str:
         """The name of the format, with its files and the advice."""
-        form, files = self.format, first_few((str(tree.relative(file)) for file in self.files), 2)
+        form, files = self.format, tree.first_few(self.files, 2)
         columns = (
             f' {_columns(self.head)}' if form.kind == 'table' and form.suffixes == _CSV else ''
         )

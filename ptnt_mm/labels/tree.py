@@ -115,6 +115,10 @@ class Tree:
         """A path below the folder, relative to it."""
         return PurePosixPath(*path.parts[len(self.root.parts) :])
 
+    def first_few(self, paths: Iterable[Path], number: int) -> str:
+        """The first few of some paths below the folder, as text."""
+        return first_few((str(self.relative(path)) for path in paths), number)
+
     def folders(self, path: Path) -> tuple[str, ...]:
         """The names of the folders on the way to a file, from the top."""
         return path.parts[len(self.root.parts) : -1]

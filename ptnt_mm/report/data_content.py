@@ -132,7 +132,7 @@ def _network(view: ConfigView, data: Data) -> Network:
     try:
         with undisturbed(view.scope):  # weights are drawn
             model = build_model(view.config)
-        strides = [min(found) for _, found in strides_of_parts(model) if found]
+        strides = [min(found) for *_, found in strides_of_parts(model) if found]
         network.stride = min(strides, default=None)
         preprocessor = model.data_preprocessor
         found = network_inputs(view, data.sets, preprocessor, data.classes, _INPUTS)

@@ -103,8 +103,7 @@ def _from_efficientnet_pytorch(weights: Weights) -> Weights:
     numbers = (int(found[1]) for found in map(_BLOCK_NUMBER.match, weights) if found)
     count = 1 + max(numbers, default=-1)
     # A trunk that was cut has the first blocks of the smallest network that has as many.
-    whole = min((n for n in _DEPTHS_OF_EFFICIENTNETS if n >= count), default=count)
-    depths = _DEPTHS_OF_EFFICIENTNETS.get(whole, (count,))
+    depths = next((depths for depths in _OF_EFFICIENTNETS if sum(depths) >= count), (count,))
     blocks = [(stage, i) for stage, depth in enumerate(depths) for i in range(depth)]
     ours = {}
     for key, weight in weights.items():
@@ -122,15 +121,20 @@ def _from_efficientnet_pytorch(weights: Weights) -> Weights:
 
 _BLOCK_NUMBER = re.compile(r'_blocks\.(\d+)')
 
-# How many blocks there are tells how many each stage has: the first and last stage of the lite
-# networks keep one, whatever the size (arXiv 1905.11946; TensorFlow's code of EfficientNet-Lite).
-_DEPTHS_OF_EFFICIENTNETS = {
-    sum(depths): depths
-    for scaled in [(1, 2, 2, 3, 3, 4, 1), (2, 3, 3, 4, 4, 5, 2), (2, 3, 3, 5, 5, 6, 2),
-                   (2, 4, 4, 6, 6, 8, 2), (3, 5, 5, 7, 7, 9, 3), (3, 6, 6, 8, 8, 11, 3),
-                   (4, 7, 7, 10, 10, 13, 4)]
-    for depths in [scaled, (1, *scaled[1:-1], 1)]
-}  # fmt: skip
+# The blocks of each stage, by their sum, which tells the networks apart: B0 to B7, and Lite1 to
+# Lite4, which have a single block at both ends (arXiv 1905.11946; TensorFlow's code).
+_OF_EFFICIENTNETS = (
+    (1, 2, 2, 3, 3, 4, 1),
+    (1, 3, 3, 4, 4, 5, 1),
+    (2, 3, 3, 4, 4, 5, 2),
+    (1, 3, 3, 5, 5, 6, 1),
+    (2, 3, 3, 5, 5, 6, 2),
+    (1, 4, 4, 6, 6, 8, 1),
+    (2, 4, 4, 6, 6, 8, 2),
+    (3, 5, 5, 7, 7, 9, 3),
+    (3, 6, 6, 8, 8, 11, 3),
+    (4, 7, 7, 10, 10, 13, 4),
+)
 
 _AROUND_BLOCKS = dict(
     _conv_stem='conv_stem', _bn0='bn1', _conv_head='conv_head', _bn1='bn2', _fc='classifier'

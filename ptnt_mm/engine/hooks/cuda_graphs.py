@@ -136,9 +136,9 @@ class GraphedPart:
         if len(self.graphs) < self.most:
             return True
         oldest = next(iter(self.graphs))
-        if self.step - self.used_at.get(oldest, 0) < IDLE:
+        if self.step - self.used_at[oldest] < IDLE:
             return False
-        del self.graphs[oldest], self.seen[oldest]
+        del self.graphs[oldest], self.used_at[oldest], self.seen[oldest]
         return True
 
     def _captured(self, inputs: list[Tensor], structure: Any) -> Callable | None:

@@ -41,7 +41,7 @@ _PANOPTIC = b'"segments_info"'
 
 
 def _find(tree: Tree) -> str:
-    files = first_few((str(tree.relative(file)) for file in _files(tree)), 3)
+    files = tree.first_few(_files(tree), 3)
     return f'{files} with "images", "annotations" and "categories"' if files else ''
 
 

@@ -14,7 +14,6 @@ from ptnt_mm.labels.model import LabelledObject, Labels
 from ptnt_mm.labels.tree import Tree, split_in
 from ptnt_mm.utils.decoding import DECODERS, why_unreadable
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import first_few
 
 
 def _files(tree: Tree) -> list[Path]:
@@ -22,7 +21,7 @@ def _files(tree: Tree) -> list[Path]:
 
 
 def _find(tree: Tree) -> str:
-    files = first_few((str(tree.relative(file)) for file in _files(tree)), 3)
+    files = tree.first_few(_files(tree), 3)
     return f'{files} with "segments_info"' if files else ''
 
 

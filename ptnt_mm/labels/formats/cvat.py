@@ -21,11 +21,11 @@ from ptnt_mm.labels.masks import ellipse, from_pixels, turned_box
 from ptnt_mm.labels.model import LabelledObject, Labels, box_around, box_between
 from ptnt_mm.labels.tree import Tree, split_named
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import counted, first_few
+from ptnt_mm.utils.text import counted
 
 
 def _find(tree: Tree) -> str:
-    files = first_few((str(tree.relative(file)) for file in _files(tree)), 3)
+    files = tree.first_few(_files(tree), 3)
     return f'{files} with <annotations>' if files else ''
 
 

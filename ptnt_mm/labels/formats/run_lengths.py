@@ -32,7 +32,7 @@ def _files(tree: Tree) -> list[Path]:
 
 
 def _find(tree: Tree) -> str:
-    files = first_few((str(tree.relative(file)) for file in _files(tree)), 3)
+    files = tree.first_few(_files(tree), 3)
     return f'{files} with run lengths' if files else ''
 
 

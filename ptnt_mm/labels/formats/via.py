@@ -31,7 +31,7 @@ _ONLY_CLASS = 'object'  # of regions without attributes
 
 
 def _find(tree: Tree) -> str:
-    files = first_few((str(tree.relative(file)) for file in _files(tree)), 3)
+    files = tree.first_few(_files(tree), 3)
     return f'{files} with "regions" and "file_attributes"' if files else ''
 
 
