@@ -73,6 +73,7 @@ _WORK_DIR = Option('work_dir', "folder of logs and checkpoints; by default the c
 _LAUNCHER = Option('launcher', 'what started this process, if there are several', default='none',
                    choices=('none', 'pytorch', 'slurm', 'mpi'))
 _DEVICE = Option('device', 'cpu, cuda or cuda:1; by default the best available')
+_CUDA_GRAPHS = Switch('cuda_graphs', 'run backbone and neck as CUDA graphs')
 _REPLACE = Switch('overwrite', 'replace an existing file')
 _JSON = (
     Option('json', 'also write JSON to this file; - prints it, and the text goes to standard '
@@ -154,7 +155,7 @@ ptnt train retinanet_ptnt_s_1x --pretrained ptnt_s_82.0.pth.tar --auto-scale-lr
         Switch('amp', 'mixed precision, on an accelerator'),
         Switch('auto_scale_lr', 'scale the learning rate with the batch'),
         Switch('sync_bn', 'BatchNorm over the images of all GPUs'),
-        Switch('cuda_graphs', 'run backbone and neck as CUDA graphs'),
+        _CUDA_GRAPHS,
         Option('log', 'also log losses, metrics and some predictions there',
                choices=('tensorboard', 'wandb', 'mlflow')),
         Option('seed', "seed of every random choice; by default the config's, or a new one", int),
@@ -217,6 +218,7 @@ ptnt test retinanet_ptnt_s_1x work_dirs/retinanet_ptnt_s_1x/epoch_12.pth
         Option('out', 'file for all predictions', Path, metavar='FILE.pkl'),
         Option('show_dir', 'folder for pictures of predictions', Path),
         Switch('tta', 'average over scales and mirroring'),
+        _CUDA_GRAPHS,
     ),
 )
 
@@ -252,6 +254,7 @@ ptnt infer photos model.onnx
         Switch('track', 'number the objects of a video or of a folder of frames, and keep the '
                'number of each; needs the package trackers'),
         Switch('show', 'show a video or a webcam in a window; q ends it'),
+        _CUDA_GRAPHS,
         _DEVICE,
     ),
 )

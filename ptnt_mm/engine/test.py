@@ -7,11 +7,13 @@ from mmengine.config import Config, ConfigDict
 from mmengine.runner import Runner
 
 from ptnt_mm.check.inspection import check_before_testing
+from ptnt_mm.config.build import unwrapped
 from ptnt_mm.config.read import require_keys
 from ptnt_mm.config.tta import with_tta
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.evaluation_outputs import add_drawing, add_dump
 from ptnt_mm.engine.failures import failed_test_explained
+from ptnt_mm.engine.hooks.cuda_graphs import graph_parts, require_cuda
 from ptnt_mm.engine.launcher import choose_launcher, is_first_process
 from ptnt_mm.engine.run_display import display_of
 from ptnt_mm.engine.runner import build_runner
@@ -27,6 +29,7 @@ def test(
     out: Path | str | None = None,
     show_dir: Path | str | None = None,
     tta: bool = False,
+    cuda_graphs: bool = False,
     launcher: str = 'none',
 ) -> dict[str, float]:
     """Evaluate a checkpoint as ``ptnt test`` does.
@@ -40,6 +43,7 @@ def test(
         out: File for all predictions.
         show_dir: Folder for pictures of predictions.
         tta: If True, average over scales and mirroring.
+        cuda_graphs: If True, run backbone and neck as CUDA graphs.
 
     Returns:
         The metrics by name; empty without any predictions.
@@ -47,7 +51,7 @@ def test(
     Raises:
         UserError: for everything that the user can fix.
     """
-    runner = build_test(config, checkpoint, work_dir, out, show_dir, tta, launcher)
+    runner = build_test(config, checkpoint, work_dir, out, show_dir, tta, cuda_graphs, launcher)
     return run_test(runner)
 
 
@@ -58,10 +62,13 @@ def build_test(
     out: Path | str | None,
     show_dir: Path | str | None,
     tta: bool,
+    cuda_graphs: bool,
     launcher: str,
 ) -> Runner:
     """Build the runner of :func:`test`, which has the same arguments."""
     require_keys(config, ('model', 'test_dataloader', 'test_cfg', 'test_evaluator'))
+    if cuda_graphs:
+        require_cuda('`cuda_graphs=True`')
     config = copy.deepcopy(config)
     choose_launcher(config, launcher)
     create_work_dir(config, work_dir)
@@ -79,6 +86,9 @@ def build_test(
         config = with_tta(config)
         config.model = ConfigDict(**config.tta_model, module=config.model)
     runner = build_runner(config)
+    if cuda_graphs:
+        model = unwrapped(runner.model)
+        graph_parts(model.module if tta else model)
     for line in warnings:
         runner.logger.warning(line)
     return runner

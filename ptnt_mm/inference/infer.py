@@ -51,6 +51,7 @@ def infer(
     overlap: float | None = None,
     track: bool = False,
     show: bool = False,
+    cuda_graphs: bool = False,
     device: str | None = None,
     config_name: str | None = None,
 ) -> Path:
@@ -74,6 +75,7 @@ def infer(
         track: If True, number the objects of a video or of a folder of frames, and keep the number
             of each; needs the package trackers.
         show: If True, show a video or a webcam in a window; q ends it.
+        cuda_graphs: If True, run backbone and neck as CUDA graphs.
         device: Cpu, cuda or cuda:1; by default the best available.
 
     Returns:
@@ -94,6 +96,8 @@ def infer(
     if overlap is not None and not tile:
         raise UserError('`overlap` is that of tiles: give `tile` too, such as `tile=640`')
     tiling = Tiling(tile, OVERLAP if overlap is None else overlap) if tile else None
+    if config is None and cuda_graphs:
+        raise UserError(f'`cuda_graphs=True` is for checkpoints: {checkpoint} runs without torch')
     if config is not None:
         require_checkpoint(checkpoint)
     out = default_out(source) if out is None else Path(out)
@@ -117,7 +121,7 @@ def infer(
         if config is None:
             predictor = load_exported(Path(checkpoint), score_thr)
         else:
-            predictor = load_predictor(config, checkpoint, device, score_thr)
+            predictor = load_predictor(config, checkpoint, device, score_thr, cuda_graphs)
     if label_files is not None and not predictor.finds_objects:
         raise UserError(f'`labels={labels}` is for detectors: this model finds no boxes')
     if tile is not None:

@@ -19,6 +19,7 @@ from ptnt_mm.config.hosts import HOSTS, import_host
 from ptnt_mm.config.read import require_keys
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.deploy import Deployed
+from ptnt_mm.engine.hooks.cuda_graphs import graph_parts, require_cuda
 from ptnt_mm.engine.tiled_loops import stated_tiling
 from ptnt_mm.explain.building import explained_building
 from ptnt_mm.inference.image_loaders import PixelLoader
@@ -36,6 +37,7 @@ def load_predictor(
     checkpoint: str | None,
     device: str | None = None,
     score_thr: float | None = None,
+    cuda_graphs: bool = False,
 ) -> Predictor:
     """Build a config's model and load all of its weights.
 
@@ -44,6 +46,7 @@ def load_predictor(
         checkpoint: A training checkpoint; None keeps random weights.
         device: Such as 'cpu' or 'cuda:1'; None for the best available one.
         score_thr: The lowest score of a prediction; None for the host's default.
+        cuda_graphs: If True, run backbone and neck as CUDA graphs.
 
     Returns:
         The predictor of the config's task: called with an image, it returns what was found. It cuts
@@ -52,9 +55,13 @@ def load_predictor(
     Raises:
         UserError: if the config lacks its model or its test data set, the host cannot be imported
             or is not supported, the model cannot be built, the checkpoint does not fit it, it has
-            no scores to compare with ``score_thr``, or the device is not available.
+            no scores to compare with ``score_thr``, or the device is not available or not one for
+            graphs.
     """
     require_keys(config, ('model', 'test_dataloader'))
+    device = device or get_device()
+    if cuda_graphs:
+        require_cuda('`cuda_graphs=True`', device)
     scope, name = config.get('default_scope'), config.filename or 'the config'
     if scope not in HOSTS:
         raise UserError(f'{name} has default_scope={scope!r}: expected one of {", ".join(HOSTS)}')
@@ -64,7 +71,9 @@ def load_predictor(
         predictor = predictor_class(model, config, dataset_meta, score_thr)
         if (tiling := stated_tiling(config)) is not None:
             predictor.tile(tiling)
-    move(model, device or get_device())
+    move(model, device)
+    if cuda_graphs:
+        graph_parts(model)
     return predictor
 
 

@@ -1,18 +1,20 @@
 """Backbone and neck as CUDA graphs, which a stand-in captures: all but the capture itself."""
 
 import copy
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 import torch
 from micro import MICRO_ARCH
 from mmengine.config import Config
+from mmengine.evaluator import BaseMetric
 from mmengine.hooks import EMAHook, Hook
 from mmengine.model import BaseModel, MMFullyShardedDataParallel
-from mmengine.registry import MODELS
+from mmengine.registry import METRICS, MODELS
 from mmengine.runner import Runner
 from torch import Tensor, nn
-from toy import quick, same, toy_iterations
+from toy import evaluated, quick, same, toy_iterations
 
 from benchmark.graph_stand_in import GraphStandIn
 from ptnt_mm import api
@@ -41,7 +43,23 @@ class GraphedToy(BaseModel):
         width = 64 if rows[0, 0] < 0.5 else 96
         images = rows[:, 1:, None, None] * torch.linspace(-1, 1, 64 * width).view(64, width)
         levels = self.neck(self.backbone(images))
+        if mode == 'predict':
+            return [level.square().mean() for level in levels]
         return dict(loss=sum((level - 1).square().mean() for level in levels))
+
+
+@METRICS.register_module()
+class LevelSize(BaseMetric):
+    """The mean square of all maps of an evaluation, in every one so far."""
+
+    found: list[float] = []
+
+    def process(self, data_batch: dict, data_samples: list) -> None:
+        self.results += [sample.item() for sample in data_samples]
+
+    def compute_metrics(self, results: list) -> dict[str, float]:
+        self.found.append(sum(results))
+        return dict(size=sum(results))
 
 
 class Losses(Hook):
@@ -90,6 +108,21 @@ def test_a_run_with_graphs_is_the_same(settings: dict, tmp_path: Path):
     assert found.keys() == expected.keys() and same(found, expected)
     # Each of two sizes has a graph of the backbone and one of the neck.
     assert len(capture.sizes) == len(set(capture.sizes)) == 4
+
+
+def test_evaluation_sees_averaged_weights_in_graphs(tmp_path: Path, monkeypatch):
+    """The hook swaps them with those in training, before and after each evaluation."""
+    settings = evaluated(toy_iterations(tmp_path))
+    settings = {name: settings[name] for name in ('val_cfg', 'val_dataloader')}
+    settings |= dict(val_evaluator=dict(type='LevelSize'), **SETTINGS['averages'])
+    settings['train_cfg'] = dict(type='IterBasedTrainLoop', max_iters=8, val_interval=2)
+    capture, weights, sizes = GraphStandIn(), [], []
+    for name, used in (('plain', None), ('graphs', capture)):
+        monkeypatch.setattr(LevelSize, 'found', [])
+        weights.append(run(tmp_path / name, used, **copy.deepcopy(settings))[0])
+        sizes.append(LevelSize.found)
+    assert sizes[0] == sizes[1] and len(set(sizes[0])) == 4
+    assert same(*weights) and len(capture.sizes) > 4, 'evaluation has graphs of its own'
 
 
 def test_a_resumed_run_captures_again(tmp_path: Path):
@@ -162,7 +195,59 @@ def test_a_second_call_in_a_step_runs_as_before(part):
         assert part.number.grad == 6
 
 
-def test_evaluation_and_unusual_arguments_run_as_before(part, capture):
+def test_results_of_evaluation_stay(part, capture):
+    part.eval()
+    with torch.no_grad():
+        found = [part(torch.full((1,), number))[0] for number in (1.0, 2.0, 3.0, 4.0)]
+    assert found == [1, 2, 3, 4] and capture.sizes == [(1,)]
+
+
+def test_evaluation_within_a_step_leaves_its_graph_alone(part, capture):
+    def evaluate() -> None:
+        with torch.no_grad():
+            [part.eval()(torch.ones(1)) for _ in range(3)]
+        part.train()
+
+    [step(part, 1) for _ in range(2)]
+    evaluate()
+    assert len(capture.sizes) == 1
+    part.graphed.end_step()
+    evaluate()
+    assert len(capture.sizes) == 2
+
+
+def test_memory_limits_graphs(monkeypatch):
+    monkeypatch.setattr(module, 'IDLE', 4)
+    capture = GraphStandIn(share=0.2)
+    part = Scale().eval()
+    GraphedPart(part, after=1, memory=0.3, capture=capture).install()
+    with torch.no_grad():
+        for side in (1, 2, 3, 2, 2, 3):
+            part(torch.ones(side))
+    assert capture.sizes == [(1,), (2,), (3,)] and capture.held == pytest.approx(0.6)
+    assert list(key[2][0][0] for key in part.forward.graphs) == [(2,), (3,)], 'one made room'
+
+
+def test_memory_is_measured_without_what_torch_keeps(monkeypatch):
+    reserved = iter([10, 30])
+    fakes = dict(
+        is_available=lambda: True,
+        graph_pool_handle=lambda: 'pool',
+        device=lambda device: nullcontext(),
+        empty_cache=lambda: None,
+        memory_reserved=lambda: next(reserved),
+        mem_get_info=lambda: (50, 100),
+        make_graphed_callables=lambda function, samples, **options: (function, options),
+    )
+    for name, fake in fakes.items():
+        monkeypatch.setattr(torch.cuda, name, fake)
+    capture = module.TorchCapture()
+    function, options = capture(len, (torch.ones(1),))
+    assert function is len and options['pool'] == 'pool'
+    assert capture.held == pytest.approx(0.2)
+
+
+def test_evaluation_with_gradients_and_unusual_arguments_run_as_before(part, capture):
     part.eval()
     for _ in range(3):
         step(part, 1)
@@ -183,13 +268,20 @@ def test_a_copy_has_no_graphs_and_other_weights(part, capture):
     assert part.state_dict().keys() == Scale().state_dict().keys()
 
 
-def test_weights_that_move_and_freeze_are_followed(part, capture):
+@pytest.mark.parametrize('replaced', [True, False])
+def test_weights_that_move_and_freeze_are_followed(part, capture, replaced):
     [step(part, 1) for _ in range(2)]
-    part.number.data = torch.tensor(4.0)
-    assert step(part, 1) == 4
+    before = part.number.data
+    if replaced:
+        part.number = nn.Parameter(torch.tensor(4.0))
+    else:
+        part.number.data = torch.tensor(4.0)
+    assert step(part, 1) == step(part, 1) == 4
+    assert before == 1, 'someone may put it back'
+    assert len(capture.sizes) == 2
     part.number.requires_grad_(False)
     assert not step(part, 1).requires_grad
-    assert len(capture.sizes) == 1
+    assert len(capture.sizes) == 2
 
 
 def test_without_memory_a_size_runs_as_before():
@@ -288,6 +380,15 @@ def test_without_a_gpu_nothing_is_lost(tmp_path: Path):
     assert not (tmp_path / 'run').exists()
     with pytest.raises(UserError, match='CudaGraphHook needs a CUDA device'):
         CudaGraphHook().before_train(FakeRunner(GraphedToy()))
+    needed = ('model', 'test_dataloader', 'test_cfg', 'test_evaluator')
+    config = Config({name: {} for name in needed})
+    with pytest.raises(UserError, match='`cuda_graphs=True` needs a CUDA device'):
+        api.test(config, 'absent.pth', tmp_path / 'run', cuda_graphs=True)
+    with pytest.raises(UserError, match="needs a CUDA device, not 'cpu'"):
+        api.load_predictor(config, 'absent.pth', 'cpu', cuda_graphs=True)
+    with pytest.raises(UserError, match='a.onnx runs without torch'):
+        api.infer(None, 'a.onnx', 'photos', cuda_graphs=True)
+    assert not (tmp_path / 'run').exists()
 
 
 @pytest.mark.parametrize(

@@ -175,6 +175,25 @@ def test_graphs_train_as_the_model_does(dtype):
         torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.parametrize('dtype', [torch.float32, torch.bfloat16])
+def test_graphs_evaluate_as_the_model_does(dtype):
+    """With weights that change in place, and results that outlive the next image."""
+    model, other = (model_of('pyramid').to(DEVICE).eval() for _ in range(2))
+    part, expected, found = graphed(other), [], []
+    kind, lower = torch.device(DEVICE).type, dtype != torch.float32
+    for number, size in enumerate((*SIZES, *SIZES)):
+        image = images(size).to(DEVICE) + number
+        with torch.no_grad():
+            with torch.autocast(kind, dtype, enabled=lower):
+                expected += model(image)
+                found += other(image)
+            for parameter in (*model.parameters(), *other.parameters()):
+                parameter.mul_(0.9)
+    assert len(part.graphs) == 2 and (part.capture.held > 0) == ON_CUDA
+    for one, two in zip(found, expected, strict=True):
+        assert_near([one.float()], [two.float()], 1e-3 if dtype == torch.float32 else 0.1)
+
+
 def test_random_numbers_in_graphs_follow_the_seed():
     model = PyramidTNT('tiny', drop_path_rate=0.5).to(DEVICE)
     part, image, found = graphed(model), images((192, 256)).to(DEVICE), []

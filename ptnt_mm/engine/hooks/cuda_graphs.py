@@ -1,10 +1,10 @@
-"""Run parts of a model as CUDA graphs in training, one graph for each size of image."""
+"""Run parts of a model as CUDA graphs, one graph for each size of image."""
 
 import copy
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from mmengine.hooks import Hook
@@ -13,7 +13,7 @@ from mmengine.model import is_model_wrapper
 from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn.parallel import DistributedDataParallel
-from torch.utils._pytree import tree_flatten, tree_unflatten
+from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 from ptnt_mm.config.build import unwrapped
 from ptnt_mm.engine.hooks.compiling import CompileHook
@@ -21,17 +21,26 @@ from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.errors import UserError
 
 IDLE = 500
-"""A graph makes room for another size once it was not used for this many steps. If more sizes
-recur than there is room for, those that came first keep theirs, and nothing is captured again."""
+"""A graph makes room for another size once it was not used for this many steps of training, or
+calls in evaluation. If more sizes recur than there is room for, those that came first keep theirs,
+and nothing is captured again."""
 
-Capture = Callable[[Callable, tuple[Tensor, ...]], Callable]
-"""From a function of tensors and sample inputs to one that does the same as a graph."""
+
+class Capture(Protocol):
+    """Makes graphs."""
+
+    held: float
+    """The share of the device's memory that they take, from 0 to 1."""
+
+    def __call__(self, function: Callable, samples: tuple[Tensor, ...]) -> Callable:
+        """From a function of tensors and sample inputs to one that does the same as a graph."""
 
 
 class TorchCapture:
     """Capture with ``torch.cuda.make_graphed_callables``.
 
-    All graphs of a part share a pool of memory: only one of them runs in a step.
+    All graphs of a part share a pool of memory: only one of them runs at a time. Without gradients,
+    only a forward pass is captured.
 
     Raises:
         UserError: if there is no CUDA device.
@@ -39,26 +48,38 @@ class TorchCapture:
 
     def __init__(self):
         require_cuda('CudaGraphHook')
-        self.pool = torch.cuda.graph_pool_handle()
+        self.pool, self.held = torch.cuda.graph_pool_handle(), 0.0
 
     def __call__(self, function: Callable, samples: tuple[Tensor, ...]) -> Callable:
         """A function as a graph that computes in the memory of ``samples``."""
-        return torch.cuda.make_graphed_callables(
-            function, samples, allow_unused_input=True, pool=self.pool
-        )
+        with torch.cuda.device(samples[0].device):
+            before = self._reserved()
+            try:
+                return torch.cuda.make_graphed_callables(
+                    function, samples, allow_unused_input=True, pool=self.pool
+                )
+            finally:
+                self.held += self._reserved() - before
+
+    def _reserved(self) -> float:
+        """The share of memory in use; what torch only keeps for later is given back first."""
+        torch.cuda.empty_cache()
+        return torch.cuda.memory_reserved() / torch.cuda.mem_get_info()[1]
 
 
 class GraphedPart:
-    """The forward pass of a module, in training as a graph for each size that recurs.
+    """The forward pass of a module, as a graph for each size that recurs.
 
-    Takes the place of the module's ``forward``. Evaluation, unusual arguments, rare sizes and
-    further calls in a step run as before: a second call would overwrite what the first one's
-    backward pass needs.
+    Takes the place of the module's ``forward``. There are graphs for training and for evaluation
+    without gradients, whose outputs are copied. Unusual arguments, rare sizes and further calls in
+    a step of training run as before: a second call would overwrite what the first one's backward
+    pass needs.
 
     Args:
         part: The module. Its arguments are tensors, or lists and tuples of them.
         after: A size gets a graph when it is seen for this many-th time.
         most: The largest number of graphs.
+        memory: Once graphs take this share of the device's memory, sizes get no more of them.
         capture: How graphs are made; by default with torch.
 
     Raises:
@@ -66,16 +87,24 @@ class GraphedPart:
     """
 
     def __init__(
-        self, part: nn.Module, after: int = 3, most: int = 16, capture: Capture | None = None
+        self,
+        part: nn.Module,
+        after: int = 3,
+        most: int = 16,
+        memory: float = 0.25,
+        capture: Capture | None = None,
     ):
         _require_plain(part)
-        self.part, self.after, self.most = part, after, most
+        self.part, self.after, self.most, self.memory = part, after, most, memory
         self.capture = TorchCapture() if capture is None else capture
-        self.parameters = dict(part.named_parameters())
+        self.parameters = _readers(part, part.named_parameters())
+        self.buffers = _readers(part, part.named_buffers())
+        self.addresses: list[int] = []
         self.graphs: OrderedDict[tuple, Callable | None] = OrderedDict()
         self.used_at: dict[tuple, int] = {}
         self.seen: Counter[tuple] = Counter()
-        self.step, self.is_used = 0, False
+        self.steps: Counter[bool] = Counter()  # of training, and calls in evaluation
+        self.is_used = False
 
     def __deepcopy__(self, memo: dict) -> Callable:
         """The forward pass of a copied module, which runs no graphs."""
@@ -92,56 +121,82 @@ class GraphedPart:
 
     def start_step(self) -> None:
         """Allow one graph to run; what it returned in the last step is no longer needed."""
-        self.step, self.is_used = self.step + 1, False
+        self.steps[True] += 1
+        self.is_used = False
 
-    def keep_gradients(self) -> None:
+    def end_step(self) -> None:
         """Copy gradients that the next step adds to: the graph would overwrite them.
 
         Autograd keeps the first gradient of a parameter without copying it, in the graph's memory.
         """
         if self.is_used:
-            for parameter in self.parameters.values():
+            for parameter in self.part.parameters():
                 if parameter.grad is not None:
                     parameter.grad = parameter.grad.clone()
+        self.is_used = False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """As the module's forward pass."""
         inputs, structure = tree_flatten(args)
-        if self.is_used or kwargs or not self._is_training(inputs):
+        if self.is_used or kwargs or not self._is_usual(inputs):
             return self._plain(*args, **kwargs)
-        key = (structure, *_circumstances(inputs, self.parameters.values()))
+        trains, parameters = self.part.training, self._followed()
+        self.steps[False] += not trains
+        key = (trains, structure, *_circumstances(inputs, parameters))
         self.seen[key] += 1
         if key not in self.graphs and self.seen[key] >= self.after and self._has_room():
-            self.graphs[key] = self._captured(inputs, structure)
+            self.graphs[key] = self._captured(inputs, structure, parameters)
         if key not in self.graphs:
             return self._plain(*args)
         # Also where memory did not suffice, so that it is not tried again and again.
         self.graphs.move_to_end(key)
-        self.used_at[key] = self.step
+        self.used_at[key] = self.steps[trains]
         graph = self.graphs[key]
         if graph is None:
             return self._plain(*args)
-        self.is_used = True
-        return graph(*inputs, *self.parameters.values())
+        self.is_used = trains
+        outputs = graph(*inputs, *parameters)
+        # The next run of any graph of this part overwrites them.
+        return outputs if trains else tree_map(torch.clone, outputs)
 
-    def _is_training(self, inputs: list) -> bool:
+    def _is_usual(self, inputs: list) -> bool:
+        """Whether tensors come in training with gradients, or in evaluation without."""
         tensors = bool(inputs) and all(isinstance(each, Tensor) for each in inputs)
-        return tensors and self.part.training and torch.is_grad_enabled()
+        same = self.part.training == torch.is_grad_enabled()
+        return tensors and same and not torch.is_inference_mode_enabled()
+
+    def _followed(self) -> list[Tensor]:
+        """The parameters. If a weight has moved, all graphs are dropped: they read its old place.
+
+        Who copies new values into the old ones, as ``load_state_dict`` and averaging hooks do,
+        moves nothing.
+        """
+        parameters, buffers = (
+            [read() for read in readers.values()] for readers in (self.parameters, self.buffers)
+        )
+        addresses = [tensor.data_ptr() for tensor in (*parameters, *buffers)]
+        if addresses != self.addresses:
+            self.addresses, self.capture.held = addresses, 0.0
+            for known in (self.graphs, self.used_at, self.seen):
+                known.clear()
+        return parameters
 
     def _plain(self, *args: Any, **kwargs: Any) -> Any:
         return type(self.part).forward(self.part, *args, **kwargs)
 
     def _has_room(self) -> bool:
         """Whether another graph fits; one that is idle makes room."""
-        if len(self.graphs) < self.most:
+        if not self.graphs or (len(self.graphs) < self.most and self.capture.held < self.memory):
             return True
         oldest = next(iter(self.graphs))
-        if self.step - self.used_at[oldest] < IDLE:
+        if self.steps[oldest[0]] - self.used_at[oldest] < IDLE:
             return False
         del self.graphs[oldest], self.used_at[oldest], self.seen[oldest]
         return True
 
-    def _captured(self, inputs: list[Tensor], structure: Any) -> Callable | None:
+    def _captured(
+        self, inputs: list[Tensor], structure: Any, parameters: list[Tensor]
+    ) -> Callable | None:
         """A graph for inputs like these; None if memory does not suffice.
 
         It takes the parameters as inputs. Their samples share the parameters' memory, but not
@@ -157,7 +212,7 @@ class GraphedPart:
             )
 
         copies = [each.detach().clone().requires_grad_(each.requires_grad) for each in inputs]
-        samples = (*copies, *map(_like, self.parameters.values()))
+        samples = (*copies, *map(_like, parameters))
         before = [(buffer, buffer.clone()) for buffer in self.part.buffers()]
         device = inputs[0].device
         autocast = torch.autocast(
@@ -197,12 +252,20 @@ class _Shell(nn.Module):
         return type(self.part).forward(self.part, *args)
 
 
+def _readers(
+    part: nn.Module, tensors: Iterable[tuple[str, Tensor]]
+) -> dict[str, Callable[[], Tensor]]:
+    """From a name to what reads this tensor, even if another one takes its place."""
+    names = [(name, *name.rpartition('.')[::2]) for name, _ in tensors]
+    return {name: partial(getattr, part.get_submodule(owner), own) for name, owner, own in names}
+
+
 def _like(tensor: Tensor) -> Tensor:
     """The same memory, as another leaf of autograd."""
     return tensor.detach().requires_grad_(tensor.requires_grad)
 
 
-def _circumstances(inputs: list[Tensor], parameters: Any) -> tuple:
+def _circumstances(inputs: list[Tensor], parameters: list[Tensor]) -> tuple:
     """All that a graph takes for granted, besides its module."""
     kind = inputs[0].device.type
     shapes = tuple((each.shape, each.dtype, each.requires_grad) for each in inputs)
@@ -210,8 +273,10 @@ def _circumstances(inputs: list[Tensor], parameters: Any) -> tuple:
     return shapes, dtype, tuple(parameter.requires_grad for parameter in parameters)
 
 
-def require_cuda(mode: str) -> None:
-    """Raise a UserError if torch finds no CUDA device for a mode."""
+def require_cuda(mode: str, device: str = 'cuda') -> None:
+    """Raise a UserError if a mode is not for this device, or if torch finds no CUDA device."""
+    if torch.device(device).type != 'cuda':
+        raise UserError(f'{mode} needs a CUDA device, not {device!r}: omit it')
     if not torch.cuda.is_available():
         raise UserError(f'{mode} needs a CUDA device, and torch finds none: omit it')
 
@@ -240,19 +305,49 @@ def _require_plain(part: nn.Module) -> None:
         raise UserError(f'{kind} is compiled: use CompileHook or CUDA graphs, not both')
 
 
+def graph_parts(
+    model: nn.Module,
+    parts: Sequence[str] | None = None,
+    after: int = 3,
+    most: int = 16,
+    memory: float = 0.25,
+    capture: Capture | None = None,
+) -> list[GraphedPart]:
+    """Run parts of a model as CUDA graphs from now on; arguments as of :class:`CudaGraphHook`.
+
+    Raises:
+        UserError: without a CUDA device, if the model lacks a part, or if one cannot be a graph.
+    """
+    names = ('backbone', 'neck') if parts is None else parts
+    modules = dict(model.named_modules())
+    found = {name: modules[name] for name in names if modules.get(name) is not None}
+    missing = [name for name in names if name not in found]
+    if missing and (parts is not None or not found):
+        known = ', '.join(name for name, _ in model.named_children())
+        raise UserError(
+            f'`cuda_graphs`: {type(model).__name__} has no {missing[0]!r}: expected some of {known}'
+        )
+    graphed = [GraphedPart(part, after, most, memory, capture) for part in found.values()]
+    for part in graphed:
+        part.install()
+    return graphed
+
+
 @HOOKS.register_module()
 class CudaGraphHook(Hook):
-    """Run parts of a model as CUDA graphs in training (``ptnt train --cuda-graphs``).
+    """Run parts of a model as CUDA graphs in a run of training (``ptnt train --cuda-graphs``).
 
     A graph starts all operators of a part at once. It serves one size of image, so there should be
     few: a larger ``pad_size_divisor`` of the data preprocessor. Parts must do the same in each step
     and not wait for the GPU, and the model must not keep their outputs from one step to the next.
-    Checkpoints, averaged copies and evaluation are as without this hook.
+    Evaluation has its own graphs. Checkpoints and averaged copies are as without this hook.
 
     Args:
         parts: Names of modules. Those of 'backbone' and 'neck' that the model has, by default.
         after: A size gets a graph when it is seen for this many-th time.
-        most: The largest number of graphs of a part.
+        most: The largest number of graphs of a part, those of evaluation included.
+        memory: Once the graphs of a part take this share of the GPU's memory, another size gets one
+            only in place of one that is idle.
         capture: How the graphs of all parts are made; by default with torch, each part by itself.
 
     Raises:
@@ -269,9 +364,10 @@ class CudaGraphHook(Hook):
         parts: Sequence[str] | None = None,
         after: int = 3,
         most: int = 16,
+        memory: float = 0.25,
         capture: Capture | None = None,
     ):
-        self.parts, self.after, self.most, self.capture = parts, after, most, capture
+        self.settings = (parts, after, most, memory, capture)
         self.graphed: list[GraphedPart] = []
 
     def before_train(self, runner: Any) -> None:
@@ -283,24 +379,7 @@ class CudaGraphHook(Hook):
             )
         if any(isinstance(hook, CompileHook) for hook in runner.hooks):
             raise UserError('use CompileHook or CUDA graphs, not both')
-        model = unwrapped(runner.model)
-        names = ('backbone', 'neck') if self.parts is None else self.parts
-        modules = dict(model.named_modules())
-        found = {name: modules.get(name) for name in names}
-        missing = [name for name, part in found.items() if part is None]
-        if missing and (self.parts is not None or len(missing) == len(names)):
-            known = ', '.join(name for name, _ in model.named_children())
-            raise UserError(
-                f'CudaGraphHook: {type(model).__name__} has no {missing[0]!r}: expected some of '
-                f'{known}'
-            )
-        self.graphed = [
-            GraphedPart(part, self.after, self.most, self.capture)
-            for name, part in found.items()
-            if name not in missing
-        ]
-        for part in self.graphed:
-            part.install()
+        self.graphed = graph_parts(unwrapped(runner.model), *self.settings)
 
     def before_train_iter(self, runner: Any, batch_idx: int, data_batch: Any = None) -> None:
         """Allow each part to run a graph."""
@@ -312,7 +391,7 @@ class CudaGraphHook(Hook):
     ) -> None:
         """Keep gradients that are accumulated."""
         for part in self.graphed:
-            part.keep_gradients()
+            part.end_step()
 
     def after_train(self, runner: Any) -> None:
         """Restore the parts."""

@@ -15,7 +15,7 @@ COMPILED, TREES = '+compile', '+trees'
 """Run the model with torch.compile; with its own CUDA graphs."""
 
 GRAPH = '+graph'
-"""Run it as CUDA graphs: in training those of ``ptnt train --cuda-graphs``."""
+"""Run it as the CUDA graphs of ``ptnt train --cuda-graphs``."""
 
 CHANNELS_LAST = '+channels_last'
 """Weights and images in that order."""

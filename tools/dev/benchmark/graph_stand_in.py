@@ -11,18 +11,26 @@ class GraphStandIn:
     """Takes the place of ``ptnt_mm.engine.hooks.cuda_graphs.TorchCapture`` on a CPU.
 
     A function is run three times to warm up. From then on it computes in the memory of its samples;
-    outputs, gradients and what the backward pass needs are overwritten by the next run.
+    outputs, gradients and what the backward pass needs are overwritten by the next run. Without
+    gradients, it has only a forward pass.
+
+    Args:
+        share: The share of the device's memory that each capture seems to take.
 
     Attributes:
         sizes: The shape of the first input of each capture.
+        held: The sum of their shares.
     """
 
-    def __init__(self):
+    def __init__(self, share: float = 0.0):
         self.sizes: list[tuple[int, ...]] = []
+        self.share, self.held = share, 0.0
 
     def __call__(self, function: Callable, samples: tuple[Tensor, ...]) -> Callable:
         """The function as a stand-in for a graph."""
         self.sizes.append(tuple(samples[0].shape))
+        self.held += self.share
+        trains = torch.is_grad_enabled()
         for _ in range(3):
             outputs, structure = tree_flatten(function(*samples))
         outputs = [output.detach().clone() for output in outputs]
@@ -36,7 +44,7 @@ class GraphStandIn:
                 for sample, given in zip(samples, inputs, strict=True):
                     if sample.data_ptr() != given.data_ptr():
                         sample.copy_(given)
-                with torch.enable_grad():
+                with torch.set_grad_enabled(trains):
                     last['computed'] = tree_flatten(function(*samples))[0]
                 for output, new in zip(outputs, last['computed'], strict=True):
                     output.copy_(new)

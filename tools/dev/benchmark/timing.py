@@ -83,9 +83,8 @@ def prepare_run(
     parts = model.parts if isinstance(model, DetectorLosses) else [model]
     for part in parts if ways & {COMPILED, TREES} else ():
         part.compile(dynamic=False, mode='reduce-overhead' if TREES in ways else None)
-    is_recorded = GRAPH in ways and setting.mode == FORWARD
     graphed = []
-    if GRAPH in ways and setting.mode == TRAINING:
+    if GRAPH in ways:
         capture = GraphStandIn() if setting.device == 'cpu' else None
         graphed = [GraphedPart(part, after=1, capture=capture) for part in parts]
     for part in graphed:
@@ -97,16 +96,13 @@ def prepare_run(
     device = torch.device(setting.device).type
 
     def start(image: Tensor = image) -> None:
-        # A recorded pass replays the casts of weights: none may come from another pass's cache.
-        with torch.autocast(device, dtype=dtype, enabled=lower, cache_enabled=not is_recorded):
+        with torch.autocast(device, dtype=dtype, enabled=lower):
             if setting.mode == FORWARD:
                 _forward(model, image)
             else:
                 _train(model, image, graphed, optimizer)
 
     try:
-        if is_recorded:
-            start = _Recorded(start, setting.device)
         start(*(() if warm_up is None else (image[..., : warm_up[0], : warm_up[1]],)))
     except (torch.OutOfMemoryError, MemoryError) as error:
         raise UserError(f'{name} does not fit into memory: {setting}') from error
@@ -121,34 +117,6 @@ def prepare_run(
             torch.cuda.synchronize(setting.device)
 
     return run
-
-
-class _Recorded:
-    """Work as a CUDA graph, recorded after two passes in which libraries prepare themselves.
-
-    Args:
-        start: The work. It is kept, because the graph works on the memory of its model and images.
-        device: Where it runs.
-
-    Raises:
-        UserError: on a CPU.
-    """
-
-    def __init__(self, start: Callable[[], None], device: str):
-        if device == 'cpu':
-            raise UserError('a CUDA graph needs a GPU')
-        self.start, self.graph = start, torch.cuda.CUDAGraph()
-        stream = torch.cuda.Stream(device)
-        stream.wait_stream(torch.cuda.current_stream(device))
-        with torch.cuda.stream(stream):
-            for _ in range(2):
-                start()
-        torch.cuda.synchronize(device)
-        with torch.cuda.graph(self.graph):
-            start()
-
-    def __call__(self) -> None:
-        self.graph.replay()
 
 
 def interleave(runs: dict[str, Callable[[], None]], rounds: int) -> dict[str, tuple[float, ...]]:
