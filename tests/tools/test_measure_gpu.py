@@ -57,27 +57,52 @@ def test_losses_side_by_side(tmp_path):
         scalars.parent.mkdir(parents=True)
         lines = [*({'loss': loss} for loss in losses), {'coco/bbox_mAP': 0.1}]
         scalars.write_text('\n'.join(map(json.dumps, lines)))
-    table = tool.curves(tmp_path, ['seed-1', 'graphs'])
+    table = tool.curves({name: tool.losses_of(tmp_path / name) for name in ('seed-1', 'graphs')})
     assert '|  3.000 |  3.500 |' in table and '|  1.000 |  1.500 |' in table
     assert '| 21 to 24' in table
 
 
-def test_a_variant_is_kept_if_one_batch_gains():
-    ratios = {
-        tool.BASELINE: (1, 1),
-        'ptnt_s_triton+graph': (0.97, 0.94),
-        'ptnt_s+compile': (0.96, 1.2),
-        'ptnt_s': (1.5, 1.1),
-    }
+def judged(times: dict[str, tuple[float, float]], losses: dict[str, list[float]]) -> list[str]:
+    """The last column of the table of verdicts."""
     rows = [
-        dict(name=name, batch=batch, ratio=ratio)
-        for name, both in ratios.items()
-        for batch, ratio in zip((2, 8), both, strict=True)
+        dict(name=name, batch=batch, seconds=[time, 9.0, time])
+        for name, both in times.items()
+        for batch, time in zip((2, 8), both, strict=True)
     ]
-    lines = tool.verdicts(rows).splitlines()
-    assert len(lines) == 2 + 3, 'the baseline has no line'
-    assert '0.97' in lines[2] and 'kept' in lines[2] and 'deleted' in lines[3]
-    assert 'deleted' not in lines[4], 'plain code is under no rule'
+    lines = tool.verdicts(rows, losses).splitlines()[2:]
+    return [line.split('|')[-2].strip() for line in lines]
+
+
+TIMES = {
+    'ptnt_s+graph': (1, 1),
+    'ptnt_s+trees': (1.1, 0.9),
+    'ptnt_s': (1.2, 1.0),
+    'ptnt_s_triton+graph': (0.97, 0.94),
+    'ptnt_s+compile': (0.96, 1.2),
+    'mask_rcnn_ptnt_s+fused': (1.1, 1),
+    'mask_rcnn_ptnt_s+foreach': (1, 1),
+}
+LOSSES = {'seed-1': [3.0] * 30, 'seed-2': [3.2] * 30, 'graphs': [3.1] * 30}
+
+
+def test_every_rule_has_a_verdict():
+    assert judged(TIMES, LOSSES) == [
+        'kept',
+        'kept, `reduce-overhead` deleted',
+        'kept',
+        'dropped',
+        'not measured',
+        '`foreach` in the schedules',
+    ]
+    slower = TIMES | {'ptnt_s+trees': (0.9, 1.1), 'mask_rcnn_ptnt_s+foreach': (1.2, 1)}
+    assert judged(slower, LOSSES)[1::4] == ['deleted', 'kept']
+    assert judged({}, {}) == ['not measured'] * 6
+
+
+def test_graphs_are_kept_if_they_gain_and_train_alike():
+    assert judged(TIMES, LOSSES | {'graphs': [3.3] * 30})[0] == 'deleted'
+    assert judged(TIMES, {})[0] == 'losses not measured'
+    assert judged(TIMES | {'ptnt_s': (1.04, 1.2)}, LOSSES)[0] == 'deleted'
 
 
 @pytest.mark.parametrize('device', ['cpu', 'cuda:1'])

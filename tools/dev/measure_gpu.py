@@ -6,7 +6,7 @@
 Every step is a command, whose output stays in OUT/STEP.log, its numbers in OUT/STEP. Parity comes
 first, then the most valuable figures. Steps that have succeeded, listed in OUT/progress.json, are
 not repeated: to go on after an interruption, run the same command again. Prints the tables at the
-end, and what follows from three of the rules in docs/performance.md; the others compare tables.
+end, and what follows from each of the rules in docs/performance.md.
 """
 
 import json
@@ -16,7 +16,7 @@ import sys
 import time
 from argparse import Namespace
 from pathlib import Path
-from statistics import mean
+from statistics import mean, median
 
 from ptnt_mm.cli.start import Parser
 from ptnt_mm.utils.atomic_files import write_atomically
@@ -27,15 +27,17 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 
 STEP = ['swin_t', 'ptnt_s', 'swin_t+graph', 'ptnt_s+graph']
+FUSED, FOREACH = 'mask_rcnn_ptnt_s+fused', 'mask_rcnn_ptnt_s+foreach'
 DETECTORS = [
     f'{detector}_{backbone}+fused{way}'
     for detector in ('retinanet', 'mask_rcnn')
     for backbone in ('swin_t', 'ptnt_s')
     for way in ('', '+graph')
-] + ['mask_rcnn_ptnt_s+foreach']
-BASELINE = 'ptnt_s+graph'
-RULED = ['ptnt_s_triton+graph', 'ptnt_s+channels_last+graph', 'ptnt_s+compile']
-VARIANTS = [BASELINE, *RULED, 'ptnt_s+trees', 'ptnt_s', 'ptnt_s_triton', 'ptnt_s_cp']
+] + [FOREACH]
+BASELINE, TREES, PLAIN = 'ptnt_s+graph', 'ptnt_s+trees', 'ptnt_s'
+RULED = ['ptnt_s_triton+graph', 'ptnt_s+compile', 'ptnt_s+channels_last+graph']
+VARIANTS = [BASELINE, *RULED, TREES, PLAIN, 'ptnt_s_triton', 'ptnt_s_cp']
+VARIANTS_ON_CPU = [BASELINE, RULED[-1], PLAIN]
 PEERS = ['swin_t', 'pvt_v2_b2', 'resnet50']
 OURS = ['ptnt_s', 'ptnt_ti', 'ptnt_m', 'ptnt_b', 'ptnt_s_eager']
 TIMED = ('step', 'detectors', 'variants', 'speed')
@@ -45,8 +47,7 @@ CURVE = 20
 """Iterations whose losses are averaged into a point of the curve."""
 
 GAIN = 0.95
-"""A variant is kept if a training step takes at most this share of the baseline's time with two
-images or with eight, and deleted otherwise."""
+"""What is to be kept takes at most this share of another's time for a training step."""
 
 
 def main(words: list[str] | None = None) -> int:
@@ -104,8 +105,8 @@ def steps_for(device: str, out: Path) -> dict[str, list[str | Path]]:
     steps = {
         'tests': [python, '-m', 'pytest', '-q', '-m', 'gpu', ROOT / 'tests/gpu'],
         'step': timed('step', STEP[1::2] if on_cpu else STEP),
-        'detectors': timed('detectors', DETECTORS[2:4] if on_cpu else DETECTORS, *training),
-        'variants': timed('variants', VARIANTS[:3:2] if on_cpu else VARIANTS, *training),
+        'detectors': timed('detectors', DETECTORS[-3:] if on_cpu else DETECTORS, *training),
+        'variants': timed('variants', VARIANTS_ON_CPU if on_cpu else VARIANTS, *training),
         'profile': [*profile, '--size', '64x96', '--steps', '1'] if on_cpu else profile,
         'data': [python, '-m', 'ptnt_mm', 'demo', out / 'data/demo'],
         'seed-1': trained('seed-1', '1'),
@@ -164,40 +165,79 @@ def report(out: Path) -> str:
             found += [line for line in log.splitlines() if ' passed' in line]
         elif name == 'profile':
             found.append(log[log.find('|') :].strip())
-    if 'variants' in done:
-        rows = json.loads((out / 'variants/benchmark.json').read_text(encoding='utf-8'))['rows']
-        found.append(f'Training steps, time to {BASELINE}\n\n{verdicts(rows)}')
-    runs = [name for name in RUNS if name in done]
-    if runs:
-        found.append(f'{TRAINING}: mean losses of {CURVE} iterations\n\n{curves(out, runs)}')
+    losses = {name: losses_of(out / name) for name in RUNS if name in done}
+    if losses:
+        found.append(f'{TRAINING}: mean losses of {CURVE} iterations\n\n{curves(losses)}')
+    rows = []
+    for name in ('variants', 'detectors'):
+        if name in done:
+            rows += json.loads((out / name / 'benchmark.json').read_text(encoding='utf-8'))['rows']
+    found.append(f'By the rules of docs/performance.md\n\n{verdicts(rows, losses)}')
     return '\n\n'.join(found)
 
 
-def verdicts(rows: list[dict]) -> str:
-    """What the rule says about each variant, as a table."""
-    ratios: dict[str, dict[int, float]] = {}
-    for row in rows:
-        if row['name'] != BASELINE:
-            ratios.setdefault(row['name'], {})[row['batch']] = row['ratio']
-    batches = sorted({row['batch'] for row in rows})
-    table = new_table('variant', *(f'{batch} images' for batch in batches), 'by the rule')
-    for name, by_batch in ratios.items():
-        verdict = 'kept' if min(by_batch.values()) <= GAIN else 'deleted'
-        verdict = verdict if name in RULED else ''
-        table.add_row(name, *(f'{by_batch[batch]:.2f}' for batch in batches), verdict)
+def verdicts(rows: list[dict], losses: dict[str, list[float]]) -> str:
+    """What each rule says, as a table.
+
+    Args:
+        rows: The training steps of the steps 'variants' and 'detectors'.
+        losses: Of every iteration, by the name of the run.
+    """
+    graphs, either = ('kept', 'deleted'), ('kept, `reduce-overhead` deleted', 'deleted')
+    table = new_table('rule', 'a step of', 'to', '2 images', '8 images', 'verdict')
+    for rule, name, other, limit, batches, words in (
+        ('--cuda-graphs', BASELINE, PLAIN, GAIN, (2,), graphs),
+        ('make_graphed_callables', BASELINE, TREES, 1.0, (2,), either),
+        ('Triton kernel', RULED[0], BASELINE, GAIN, (2, 8), ('kept', 'deleted')),
+        ('torch.compile', RULED[1], BASELINE, GAIN, (2, 8), ('documented', 'dropped')),
+        ('channels-last', RULED[2], BASELINE, GAIN, (2, 8), ('kept', 'deleted')),
+        ('AdamW(fused=True)', FUSED, FOREACH, 1.0, (2,), ('kept', '`foreach` in the schedules')),
+    ):
+        ratios = {batch: time_to(rows, name, other, batch) for batch in (2, 8)}
+        known = [ratios[batch] for batch in batches if ratios[batch] is not None]
+        good, bad = words
+        verdict = (good if min(known) <= limit else bad) if known else 'not measured'
+        if words is graphs and verdict == good:
+            verdict = {True: good, False: bad, None: 'losses not measured'}[trains_alike(losses)]
+        shown = ('' if ratio is None else f'{ratio:.2f}' for ratio in ratios.values())
+        table.add_row(rule, name, other, *shown, verdict)
     return to_text(table)
 
 
-def curves(out: Path, runs: list[str]) -> str:
+def time_to(rows: list[dict], name: str, other: str, batch: int) -> float | None:
+    """The time of one contender to another's, the median over rounds; None without both."""
+    seconds = {row['name']: row['seconds'] for row in rows if row['batch'] == batch}
+    if name not in seconds or other not in seconds:
+        return None
+    return median(one / two for one, two in zip(seconds[name], seconds[other], strict=True))
+
+
+def trains_alike(losses: dict[str, list[float]]) -> bool | None:
+    """Whether a run with graphs differs from the same without by no more than two seeds do."""
+    if set(RUNS) - losses.keys():
+        return None
+    seed, other, graphs = (points_of(losses[name]) for name in RUNS)
+    by_seed, by_graphs = (
+        mean(abs(one - two) for one, two in zip(seed, points, strict=False))
+        for points in (other, graphs)
+    )
+    return by_graphs <= by_seed
+
+
+def curves(losses: dict[str, list[float]]) -> str:
     """The losses of training runs, as a table."""
-    losses = {name: losses_of(out / name) for name in runs}
-    table = new_table('iterations', *losses)
+    table, points = new_table('iterations', *losses), map(points_of, losses.values())
     length = min(map(len, losses.values()))
-    for start in range(0, length, CURVE):
+    for number, means in enumerate(zip(*points, strict=False)):
+        start = number * CURVE
         stop = min(start + CURVE, length)
-        means = (f'{mean(values[start:stop]):.3f}' for values in losses.values())
-        table.add_row(f'{start + 1} to {stop}', *means)
+        table.add_row(f'{start + 1} to {stop}', *(f'{loss:.3f}' for loss in means))
     return to_text(table)
+
+
+def points_of(losses: list[float]) -> list[float]:
+    """Means of ``CURVE`` iterations."""
+    return [mean(losses[start : start + CURVE]) for start in range(0, len(losses), CURVE)]
 
 
 def losses_of(work_dir: Path) -> list[float]:
