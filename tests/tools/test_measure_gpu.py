@@ -101,7 +101,7 @@ def test_every_rule_has_a_verdict():
 
 def test_graphs_are_kept_if_they_gain_and_train_alike():
     assert judged(TIMES, LOSSES | {'graphs': [3.3] * 30})[0] == 'deleted'
-    assert judged(TIMES, {})[0] == 'losses not measured'
+    assert judged(TIMES, {})[:3:2] == ['losses not measured', 'kept'], 'others need no losses'
     assert judged(TIMES | {'ptnt_s': (1.04, 1.2)}, LOSSES)[0] == 'deleted'
 
 

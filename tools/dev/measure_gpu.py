@@ -183,10 +183,10 @@ def verdicts(rows: list[dict], losses: dict[str, list[float]]) -> str:
         rows: The training steps of the steps 'variants' and 'detectors'.
         losses: Of every iteration, by the name of the run.
     """
-    graphs, either = ('kept', 'deleted'), ('kept, `reduce-overhead` deleted', 'deleted')
+    either = ('kept, `reduce-overhead` deleted', 'deleted')
     table = new_table('rule', 'a step of', 'to', '2 images', '8 images', 'verdict')
     for rule, name, other, limit, batches, words in (
-        ('--cuda-graphs', BASELINE, PLAIN, GAIN, (2,), graphs),
+        ('--cuda-graphs', BASELINE, PLAIN, GAIN, (2,), ('kept', 'deleted')),
         ('make_graphed_callables', BASELINE, TREES, 1.0, (2,), either),
         ('Triton kernel', RULED[0], BASELINE, GAIN, (2, 8), ('kept', 'deleted')),
         ('torch.compile', RULED[1], BASELINE, GAIN, (2, 8), ('documented', 'dropped')),
@@ -197,7 +197,7 @@ def verdicts(rows: list[dict], losses: dict[str, list[float]]) -> str:
         known = [ratios[batch] for batch in batches if ratios[batch] is not None]
         good, bad = words
         verdict = (good if min(known) <= limit else bad) if known else 'not measured'
-        if words is graphs and verdict == good:
+        if rule == '--cuda-graphs' and verdict == good:
             verdict = {True: good, False: bad, None: 'losses not measured'}[trains_alike(losses)]
         shown = ('' if ratio is None else f'{ratio:.2f}' for ratio in ratios.values())
         table.add_row(rule, name, other, *shown, verdict)
