@@ -1,5 +1,8 @@
 # The common part of one-stage detectors: levels of stride 8 to 128, and for a few thousand images
 # 64 channels and GroupNorm, with which a network learns much sooner from few images per step.
+# ATSS and GFL for COCO have another pyramid and no such norms. A config takes `model` from only one
+# base, so their heads cannot be combined with this file.
+
 width = 64
 norm_cfg = dict(type='GN', num_groups=16)
 levels = [8, 16, 32, 64, 128]
