@@ -2,15 +2,21 @@
 # SyncBN and one linear layer, and the GIoU loss. The paper's head is not known (arXiv 2201.00978).
 _base_ = './cascade_mask_rcnn_ptnt_s_3x_ms.py'
 
-for head in _base_.model.roi_head.bbox_head:
-    head.pop('loss_bbox')
-    head.update(
-        type='ConvFCBBoxHead',
-        num_shared_convs=4,
-        num_shared_fcs=1,
-        conv_out_channels=256,
-        norm_cfg=dict(type='SyncBN', requires_grad=True),
-        reg_class_agnostic=False,
-        reg_decoded_bbox=True,
-        loss_bbox=dict(type='GIoULoss', loss_weight=10.0),
+model = dict(
+    roi_head=dict(
+        bbox_head=[
+            dict(
+                head,
+                type='ConvFCBBoxHead',
+                num_shared_convs=4,
+                num_shared_fcs=1,
+                conv_out_channels=256,
+                norm_cfg=dict(type='SyncBN', requires_grad=True),
+                reg_class_agnostic=False,
+                reg_decoded_bbox=True,
+                loss_bbox=dict(type='GIoULoss', loss_weight=10.0),
+            )
+            for head in _base_.model.roi_head.bbox_head
+        ]
     )
+)

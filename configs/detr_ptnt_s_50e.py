@@ -1,13 +1,13 @@
 # DETR with PyramidTNT-S on its map of stride 32, 50 epochs. 8 GPUs x 2 images. Ours.
-_base_ = ['_base_/archs/ptnt_s.py', '_base_/detr_50e.py']
+_base_ = '_base_/detr_50e.py'
 
 model = dict(
     backbone=dict(
         _delete_=True,
         type='PyramidTNT',
-        arch=_base_.pop('arch'),
+        arch='small',
         out_indices=(2,),
         drop_path_rate=0.1,
     ),
-    neck=dict(in_channels=_base_.pop('channels')[2:3]),
+    neck=dict(in_channels=[512]),
 )

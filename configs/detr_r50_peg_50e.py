@@ -14,8 +14,7 @@ optim_wrapper = dict(
 )
 train_cfg = dict(max_epochs=50)
 # lr / 10 after 40 epochs.
-_base_.param_scheduler[0].end = 50
-_base_.param_scheduler[0].milestones = [40]
+param_scheduler = [dict(_base_.param_scheduler[0], end=50, milestones=[40])]
 
 # 8 GPUs x 4 images.
 train_dataloader = dict(batch_size=4)

@@ -1,11 +1,17 @@
 # DETR with TNT-S and its ImageNet weights, 50 epochs; 38.2 AP in the paper (arXiv 2103.00112,
 # table 10). 8 GPUs x 2 images.
-_base_ = ['_base_/archs/tnt_s_pretrained.py', '_base_/detr_50e.py']
+_base_ = '_base_/detr_50e.py'
 
-channels = _base_.pop('channels')
+channels = 384
 model = dict(
-    data_preprocessor=_base_.pop('scaling'),
-    backbone=dict(_delete_=True, **_base_.pop('backbone')),
+    backbone=dict(
+        _delete_=True,
+        type='TNT',
+        arch='small',
+        drop_path_rate=0.1,
+        # One of `ptnt weights`, downloaded once; offline, the error states where to put it.
+        init_cfg=dict(type='Pretrained', checkpoint='tnt_s'),
+    ),
     # An average of 2 x 2 places brings the map to stride 32.
     neck=[
         dict(type='AveragePoolNeck', in_channels=channels),

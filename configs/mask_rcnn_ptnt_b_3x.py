@@ -1,6 +1,10 @@
 # Mask R-CNN with PyramidTNT-B, COCO 3x.
-_base_ = ['_base_/archs/ptnt_b.py', '_base_/models/mask_rcnn_ptnt.py', '_base_/instance_3x.py']
+_base_ = ['_base_/models/mask_rcnn_ptnt.py', '_base_/instance_3x.py']
 
-_base_.model.backbone.arch = _base_.pop('arch')
-_base_.model.neck[0].in_channels = _base_.model.neck[1].in_channels = _base_.pop('channels')
-_base_.model.backbone.drop_path_rate = 0.2
+model = dict(
+    backbone=dict(arch='base', drop_path_rate=0.2),
+    neck=[
+        dict(type='TransposedConvNeck', in_channels=[256, 512, 1024, 1024]),
+        dict(type='FPN', in_channels=[256, 512, 1024, 1024], out_channels=256, num_outs=5),
+    ],
+)

@@ -1,5 +1,10 @@
 # Mask R-CNN with PyramidTNT-M, COCO 1x.
-_base_ = ['_base_/archs/ptnt_m.py', '_base_/models/mask_rcnn_ptnt.py', '_base_/instance_1x.py']
+_base_ = ['_base_/models/mask_rcnn_ptnt.py', '_base_/instance_1x.py']
 
-_base_.model.backbone.arch = _base_.pop('arch')
-_base_.model.neck[0].in_channels = _base_.model.neck[1].in_channels = _base_.pop('channels')
+model = dict(
+    backbone=dict(arch='medium'),
+    neck=[
+        dict(type='TransposedConvNeck', in_channels=[192, 384, 768, 768]),
+        dict(type='FPN', in_channels=[192, 384, 768, 768], out_channels=256, num_outs=5),
+    ],
+)

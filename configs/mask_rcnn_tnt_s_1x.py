@@ -1,18 +1,22 @@
 # Mask R-CNN with TNT-S and its ImageNet weights, COCO 1x. Our recipe, not the paper's.
-_base_ = [
-    '_base_/archs/tnt_s_pretrained.py',
-    'mmdet::_base_/models/mask-rcnn_r50_fpn.py',
-    '_base_/instance_1x.py',
-]
+_base_ = ['mmdet::_base_/models/mask-rcnn_r50_fpn.py', '_base_/instance_1x.py']
 
 model = dict(
-    data_preprocessor=_base_.pop('scaling'),
-    backbone=dict(_delete_=True, **_base_.pop('backbone')),
+    # The published weights expect images scaled to [-1, 1], not normalised by ImageNet's mean.
+    data_preprocessor=dict(mean=[127.5, 127.5, 127.5], std=[127.5, 127.5, 127.5]),
+    backbone=dict(
+        _delete_=True,
+        type='TNT',
+        arch='small',
+        drop_path_rate=0.1,
+        # One of `ptnt weights`, downloaded once; offline, the error states where to put it.
+        init_cfg=dict(type='Pretrained', checkpoint='tnt_s'),
+    ),
     # The one map, at stride 16, becomes the four levels of the heads, and one for proposals.
     neck=dict(
         _delete_=True,
         type='SimpleFeaturePyramid',
-        in_channels=_base_.pop('channels'),
+        in_channels=384,
         out_channels=256,
         out_strides=(4, 8, 16, 32, 64),
     ),

@@ -1,6 +1,16 @@
 # RetinaNet with PyramidTNT-M, COCO 3x with multi-scale training.
-_base_ = ['_base_/archs/ptnt_m.py', '_base_/models/retinanet_ptnt.py', '_base_/detection_3x_ms.py']
+_base_ = ['_base_/models/retinanet_ptnt.py', '_base_/detection_3x_ms.py']
 
-_base_.model.backbone.arch = _base_.pop('arch')
-_base_.model.neck[0].in_channels = _base_.model.neck[1].in_channels = _base_.pop('channels')[1:]
-_base_.model.backbone.drop_path_rate = 0.2
+model = dict(
+    backbone=dict(arch='medium', drop_path_rate=0.2),
+    neck=[
+        dict(type='TransposedConvNeck', in_channels=[384, 768, 768]),
+        dict(
+            type='FPN',
+            in_channels=[384, 768, 768],
+            out_channels=256,
+            add_extra_convs='on_input',
+            num_outs=5,
+        ),
+    ],
+)

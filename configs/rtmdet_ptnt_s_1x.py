@@ -2,7 +2,7 @@
 #
 # RTMDet's neck and head of size L (arXiv 2212.07784), with BatchNorm instead of SyncBN, which needs
 # distributed training. Uses the backbone's levels at strides 8, 16 and 32 directly.
-_base_ = ['_base_/archs/ptnt_s.py', '_base_/detection_1x.py']
+_base_ = '_base_/detection_1x.py'
 
 norm_cfg = dict(type='BN')
 act_cfg = dict(type='SiLU', inplace=True)
@@ -17,12 +17,10 @@ model = dict(
         bgr_to_rgb=True,
         pad_size_divisor=32,
     ),
-    backbone=dict(
-        type='PyramidTNT', arch=_base_.pop('arch'), out_indices=(0, 1, 2), drop_path_rate=0.1
-    ),
+    backbone=dict(type='PyramidTNT', arch='small', out_indices=(0, 1, 2), drop_path_rate=0.1),
     neck=dict(
         type='CSPNeXtPAFPN',
-        in_channels=_base_.pop('channels')[:3],
+        in_channels=[128, 256, 512],
         out_channels=256,
         num_csp_blocks=3,
         expand_ratio=0.5,

@@ -1,5 +1,2 @@
 # Sparse R-CNN with PyramidTNT-S, COCO 3x with multi-scale training.
-_base_ = ['_base_/archs/ptnt_s.py', '_base_/sparse_rcnn_ptnt_3x_ms.py']
-
-_base_.model.backbone.arch = _base_.pop('arch')
-_base_.model.neck[0].in_channels = _base_.model.neck[1].in_channels = _base_.pop('channels')
+_base_ = '_base_/sparse_rcnn_ptnt_3x_ms.py'

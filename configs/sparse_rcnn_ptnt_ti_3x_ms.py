@@ -1,5 +1,10 @@
 # Sparse R-CNN with PyramidTNT-Ti, COCO 3x with multi-scale training.
-_base_ = ['_base_/archs/ptnt_ti.py', '_base_/sparse_rcnn_ptnt_3x_ms.py']
+_base_ = '_base_/sparse_rcnn_ptnt_3x_ms.py'
 
-_base_.model.backbone.arch = _base_.pop('arch')
-_base_.model.neck[0].in_channels = _base_.model.neck[1].in_channels = _base_.pop('channels')
+model = dict(
+    backbone=dict(arch='tiny'),
+    neck=[
+        dict(type='TransposedConvNeck', in_channels=[80, 160, 320, 320]),
+        dict(type='FPN', in_channels=[80, 160, 320, 320], out_channels=256, num_outs=4),
+    ],
+)

@@ -1,4 +1,4 @@
-# TNT on ImageNet-1k, as its authors train. A leaf sets the arch and the channels, both from archs/.
+# TNT-S on ImageNet-1k, as its authors train. A leaf of another size sets the arch and the channels.
 _base_ = [
     './models/classifier_tnt.py',
     './datasets/imagenet_224.py',

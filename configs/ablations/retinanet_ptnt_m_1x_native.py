@@ -1,9 +1,4 @@
 # RetinaNet with PyramidTNT-M on its own strides, 8 to 64, COCO 1x. Ours; see docs/training.md.
-_base_ = [
-    '../_base_/archs/ptnt_m.py',
-    '../_base_/models/retinanet_native.py',
-    '../_base_/detection_1x.py',
-]
+_base_ = ['../_base_/models/retinanet_native.py', '../_base_/detection_1x.py']
 
-_base_.model.backbone.arch = _base_.pop('arch')
-_base_.model.neck.in_channels = _base_.pop('channels')
+model = dict(backbone=dict(arch='medium'), neck=dict(in_channels=[192, 384, 768, 768]))

@@ -1,9 +1,4 @@
 # RetinaNet with PyramidTNT-Ti on its own strides, 8 to 64, COCO 1x. Ours; see docs/training.md.
-_base_ = [
-    '../_base_/archs/ptnt_ti.py',
-    '../_base_/models/retinanet_native.py',
-    '../_base_/detection_1x.py',
-]
+_base_ = ['../_base_/models/retinanet_native.py', '../_base_/detection_1x.py']
 
-_base_.model.backbone.arch = _base_.pop('arch')
-_base_.model.neck.in_channels = _base_.pop('channels')
+model = dict(backbone=dict(arch='tiny'), neck=dict(in_channels=[80, 160, 320, 320]))

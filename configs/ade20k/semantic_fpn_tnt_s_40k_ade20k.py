@@ -1,12 +1,10 @@
 # Semantic FPN with TNT-S, ADE20K, 8 GPUs x 4 images. Our recipe, not the paper's.
-_base_ = [
-    '../_base_/archs/tnt_s_pretrained.py',
-    'mmseg::_base_/models/fpn_r50.py',
-    '../_base_/ade20k_40k.py',
-]
+_base_ = ['mmseg::_base_/models/fpn_r50.py', '../_base_/ade20k_40k.py']
 
 data_preprocessor = dict(
-    **_base_.pop('scaling'),
+    # The published weights expect images scaled to [-1, 1], not normalised by ImageNet's mean.
+    mean=[127.5, 127.5, 127.5],
+    std=[127.5, 127.5, 127.5],
     size=(512, 512),
     # Test images are padded to multiples of the neck's last stride, so that no map is squeezed.
     test_cfg=dict(size_divisor=32),
@@ -14,12 +12,19 @@ data_preprocessor = dict(
 model = dict(
     data_preprocessor=data_preprocessor,
     pretrained=None,
-    backbone=dict(_delete_=True, **_base_.pop('backbone')),
+    backbone=dict(
+        _delete_=True,
+        type='TNT',
+        arch='small',
+        drop_path_rate=0.1,
+        # One of `ptnt weights`, downloaded once; offline, the error states where to put it.
+        init_cfg=dict(type='Pretrained', checkpoint='tnt_s'),
+    ),
     # The one map, at stride 16, becomes the four levels of the head.
     neck=dict(
         _delete_=True,
         type='SimpleFeaturePyramid',
-        in_channels=_base_.pop('channels'),
+        in_channels=384,
         out_channels=256,
         out_strides=(4, 8, 16, 32),
     ),

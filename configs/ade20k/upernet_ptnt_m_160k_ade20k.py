@@ -1,10 +1,9 @@
 # UPerNet with PyramidTNT-M, ADE20K, 8 GPUs x 2 images. Our recipe, not the paper's.
-_base_ = [
-    '../_base_/archs/ptnt_m.py',
-    '../_base_/models/upernet_ptnt.py',
-    '../_base_/ade20k_160k.py',
-]
+_base_ = ['../_base_/models/upernet_ptnt.py', '../_base_/ade20k_160k.py']
 
-_base_.model.backbone.arch = _base_.pop('arch')
-_base_.model.neck.in_channels = _base_.model.decode_head.in_channels = _base_.channels
-_base_.model.auxiliary_head.in_channels = _base_.pop('channels')[2]
+model = dict(
+    backbone=dict(arch='medium'),
+    neck=dict(in_channels=[192, 384, 768, 768]),
+    decode_head=dict(in_channels=[192, 384, 768, 768]),
+    auxiliary_head=dict(in_channels=768),
+)

@@ -9,13 +9,24 @@ data_root = 'data/custom_cls/'
 classes = ('ball', 'coin', 'crate', 'cup')
 
 dataset = dict(type='CustomDataset', data_root=data_root, metainfo=dict(classes=classes))
-_base_.train_dataloader.dataset = dict(
-    **dataset, data_prefix='train', pipeline=_base_.train_dataloader.dataset.pipeline
+train_dataloader = dict(
+    dataset=dict(
+        _delete_=True,
+        **dataset,
+        data_prefix='train',
+        pipeline=_base_.train_dataloader.dataset.pipeline,
+    )
 )
-_base_.val_dataloader.dataset = dict(
-    **dataset, data_prefix='val', pipeline=_base_.val_dataloader.dataset.pipeline
+val_dataloader = dict(
+    dataset=dict(
+        _delete_=True,
+        **dataset,
+        data_prefix='val',
+        pipeline=_base_.val_dataloader.dataset.pipeline,
+    )
 )
-_base_.test_dataloader = _base_.val_dataloader
-_base_.val_evaluator.topk = _base_.test_evaluator.topk = (1,)
+test_dataloader = val_dataloader
+val_evaluator = dict(topk=(1,))
+test_evaluator = val_evaluator
 
 model = dict(head=dict(num_classes=len(classes)), data_preprocessor=dict(num_classes=len(classes)))

@@ -1,19 +1,16 @@
 # A classifier with PyramidTNT-Ti on the demo set's objects, from random weights: minutes on two
 # CPU cores. A demonstration, not a benchmark: small images, short schedule.
 _base_ = [
-    '../_base_/archs/ptnt_ti.py',
     '../_base_/models/classifier_ptnt.py',
     '../_base_/project/data_classification.py',
     '../_base_/schedules/demo.py',
     '../_base_/default_runtime_mmpretrain.py',
 ]
 
-_base_.model.backbone.arch = _base_.pop('arch')
-_base_.model.head.in_channels = _base_.pop('channels')[-1]
 model = dict(
     data_preprocessor=dict(num_classes=4),
-    backbone=dict(drop_path_rate=0.0, pretrain_img_size=64),
-    head=dict(num_classes=4),
+    backbone=dict(arch='tiny', drop_path_rate=0.0, pretrain_img_size=64),
+    head=dict(num_classes=4, in_channels=320),
     train_cfg=None,
 )
 

@@ -20,7 +20,10 @@ model = dict(
 max_epochs = 6
 train_cfg = dict(max_epochs=max_epochs, val_interval=3)
 optim_wrapper = dict(optimizer=dict(lr=2.8e-4))
-_base_.param_scheduler[1].update(end=max_epochs, T_max=max_epochs)
+param_scheduler = [
+    _base_.param_scheduler[0],
+    dict(_base_.param_scheduler[1], end=max_epochs, T_max=max_epochs),
+]
 train_dataloader = dict(batch_size=4)
 default_hooks = dict(
     logger=dict(interval=10),

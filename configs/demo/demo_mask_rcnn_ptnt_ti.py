@@ -2,7 +2,7 @@
 # A demonstration, not a benchmark: narrow heads, few proposals, small images, short schedule.
 _base_ = [
     '../_base_/project/models/mask_rcnn.py',
-    '../_base_/datasets/demo_detection.py',
+    '../_base_/datasets/demo_instance.py',
     '../_base_/schedules/demo.py',
     '../_base_/default_runtime.py',
 ]
@@ -25,13 +25,7 @@ model = dict(
     test_cfg=dict(rpn=dict(nms_pre=300, max_per_img=100)),
 )
 
-_base_.train_dataloader.dataset.pipeline[1].with_mask = True
-_base_.val_dataloader.dataset.pipeline[2].with_mask = True
-_base_.test_dataloader.dataset.pipeline[2].with_mask = True
 train_dataloader = dict(batch_size=4)
-val_evaluator = dict(metric=['bbox', 'segm'])
-test_evaluator = val_evaluator
-tta_model = dict(type='ptnt_mm.models.mmdet_models.InstanceTTAModel')
 
 default_hooks = dict(
     logger=dict(interval=10),

@@ -1,7 +1,6 @@
 # Semantic FPN with PyramidTNT-Ti on the demo set, from random weights: minutes on two CPU cores.
 # A demonstration, not a benchmark: narrow heads, small images, short schedule.
 _base_ = [
-    '../_base_/archs/ptnt_ti.py',
     '../_base_/models/semantic_fpn_ptnt.py',
     '../_base_/schedules/adamw_40k.py',
     '../_base_/default_runtime_mmseg.py',
@@ -10,12 +9,13 @@ _base_ = [
 width = 64
 # With a single process, there is nothing to synchronise.
 norm_cfg = dict(type='BN')
-_base_.model.backbone.arch = _base_.pop('arch')
-_base_.model.neck[0].in_channels = _base_.model.neck[1].in_channels = _base_.pop('channels')
-_base_.model.neck[1].out_channels = width
 model = dict(
     data_preprocessor=dict(size=(192, 192)),
-    backbone=dict(drop_path_rate=0.0),
+    backbone=dict(arch='tiny', drop_path_rate=0.0),
+    neck=[
+        dict(type='TransposedConvNeck', in_channels=[80, 160, 320, 320]),
+        dict(type='FPN', in_channels=[80, 160, 320, 320], out_channels=width, num_outs=4),
+    ],
     decode_head=dict(in_channels=[width] * 4, channels=width, num_classes=5, norm_cfg=norm_cfg),
     test_cfg=dict(crop_size=(192, 192), stride=(128, 128)),
 )

@@ -1,13 +1,9 @@
 # Fine-tunes TNT-S on CIFAR-100 at 384 pixels (arXiv 2103.00112). 8 GPUs x 96 images.
-_base_ = [
-    '../_base_/archs/tnt_s.py',
-    '../_base_/datasets/cifar100_384.py',
-    '../_base_/fine_tuning_384.py',
-]
+_base_ = ['../_base_/datasets/cifar100_384.py', '../_base_/fine_tuning_384.py']
 
-_base_.model.backbone.arch = _base_.pop('arch')
-_base_.model.backbone.init_cfg.checkpoint = 'tnt_s'
-_base_.model.head.in_channels = _base_.pop('channels')
-_base_.model.head.num_classes = _base_.model.data_preprocessor.num_classes = 100
-# CIFAR's pixels are RGB already.
-_base_.model.data_preprocessor.to_rgb = False
+model = dict(
+    # CIFAR's pixels are RGB already.
+    data_preprocessor=dict(num_classes=100, to_rgb=False),
+    backbone=dict(arch='small', init_cfg=dict(checkpoint='tnt_s')),
+    head=dict(num_classes=100, in_channels=384),
+)

@@ -1,5 +1,4 @@
 # PyramidTNT-M on ImageNet-1k, 83.5 % top-1 in the paper (arXiv 2201.00978). 8 GPUs x 128 images.
-_base_ = ['../_base_/archs/ptnt_m.py', '../_base_/classifier_ptnt_300e_imagenet.py']
+_base_ = '../_base_/classifier_ptnt_300e_imagenet.py'
 
-_base_.model.backbone.arch = _base_.pop('arch')
-_base_.model.head.in_channels = _base_.pop('channels')[-1]
+model = dict(backbone=dict(arch='medium'), head=dict(in_channels=768))

@@ -1,5 +1,4 @@
 # TNT-B on ImageNet-1k, 82.9 % top-1 in the paper (arXiv 2103.00112). 8 GPUs x 128 images.
-_base_ = ['../_base_/archs/tnt_b.py', '../_base_/classifier_tnt_300e_imagenet.py']
+_base_ = '../_base_/classifier_tnt_300e_imagenet.py'
 
-_base_.model.backbone.arch = _base_.pop('arch')
-_base_.model.head.in_channels = _base_.pop('channels')
+model = dict(backbone=dict(arch='base'), head=dict(in_channels=640))

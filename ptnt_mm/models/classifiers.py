@@ -1,4 +1,8 @@
-"""Image classifiers: PyramidTNT as its authors published it, and a head on any backbone."""
+"""Image classifiers: PyramidTNT as its authors published it, and a head on any backbone.
+
+They are two classes because checkpoints of both exist: the authors' have `stages.0...` and `head`,
+mmpretrain's `backbone.stages.0...` and `head.fc`. Those in `ptnt_mm/timm.py` have timm's methods.
+"""
 
 from mmengine.model import BaseModule
 from torch import Tensor, nn

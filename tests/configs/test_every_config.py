@@ -47,6 +47,13 @@ def test_what_was_published_is_there():
     assert sorted(name for file in files for name in file.NAMES) == NAMES
 
 
+@pytest.mark.parametrize('name', NAMES)
+def test_a_config_states_its_model_as_one_dict(name: str):
+    text = zoo.config_path(name).read_text()
+    assert not re.search(r'_base_\.pop|^_base_\.model', text, re.MULTILINE)
+    assert len(re.findall('^model = ', text, re.MULTILINE)) <= 1
+
+
 SIZE = '_(?:p?tnt|cpvt)_([a-z]+)'
 
 

@@ -1,12 +1,21 @@
-# ATSS (arXiv 1912.02424) with mmdet's head, on RetinaNet's strides, 8 to 128. A leaf sets the arch
-# and the channels, both from archs/, as in atss_ptnt_s_3x_ms.py.
+# ATSS (arXiv 1912.02424) with mmdet's head and PyramidTNT-S, on RetinaNet's strides, 8 to 128. A
+# leaf of another size sets the arch and the channels.
 _base_ = './retinanet_ptnt.py'
 
-_base_.model.neck[1].add_extra_convs = 'on_output'
 model = dict(
     type='ATSS',
     # For 36 epochs, as in the other 3x configs.
     backbone=dict(drop_path_rate=0.2),
+    neck=[
+        dict(type='TransposedConvNeck', in_channels=[256, 512, 512]),
+        dict(
+            type='FPN',
+            in_channels=[256, 512, 512],
+            out_channels=256,
+            add_extra_convs='on_output',
+            num_outs=5,
+        ),
+    ],
     bbox_head=dict(
         _delete_=True,
         type='ATSSHead',

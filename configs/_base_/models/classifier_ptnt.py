@@ -1,4 +1,4 @@
-# A classifier. A leaf sets the arch and the channels, both from archs/.
+# A classifier with PyramidTNT-S. A leaf of another size sets the arch and the channels.
 model = dict(
     type='ImageClassifier',
     data_preprocessor=dict(
@@ -10,11 +10,14 @@ model = dict(
         num_classes=1000,
     ),
     # The head classifies the mean of the last stage's normalised tokens.
-    backbone=dict(type='PyramidTNT', out_indices=(3,), out_norms=True, drop_path_rate=0.1),
+    backbone=dict(
+        type='PyramidTNT', arch='small', out_indices=(3,), out_norms=True, drop_path_rate=0.1
+    ),
     neck=dict(type='GlobalAveragePooling'),
     head=dict(
         type='LinearClsHead',
         num_classes=1000,
+        in_channels=512,
         loss=dict(type='LabelSmoothLoss', label_smooth_val=0.1, mode='original'),
         init_cfg=dict(type='TruncNormal', layer='Linear', std=0.02),
     ),

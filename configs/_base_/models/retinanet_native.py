@@ -1,5 +1,5 @@
-# RetinaNet on the backbone's own strides, 8 to 64: no transposed convolutions.
-# A leaf sets the arch and the channels, both from archs/.
+# RetinaNet on the strides of PyramidTNT-S, 8 to 64: no transposed convolutions.
+# A leaf of another size sets the arch and the channels.
 _base_ = 'mmdet::_base_/models/retinanet_r50_fpn.py'
 
 model = dict(
@@ -9,10 +9,11 @@ model = dict(
         std=[127.5, 127.5, 127.5],
         pad_size_divisor=64,  # the last stride that the pyramid enlarges
     ),
-    backbone=dict(_delete_=True, type='PyramidTNT', out_norms=True),
+    backbone=dict(_delete_=True, type='PyramidTNT', arch='small', out_norms=True),
     neck=dict(
         _delete_=True,
         type='FPN',
+        in_channels=[128, 256, 512, 512],
         out_channels=256,
         # Stride 128 is one more convolution.
         add_extra_convs='on_input',

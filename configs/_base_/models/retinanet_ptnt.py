@@ -1,4 +1,5 @@
-# RetinaNet on strides 8 to 128. A leaf sets the arch and the channels, both from archs/.
+# RetinaNet with PyramidTNT-S on strides 8 to 128. A leaf of another size sets the arch and the
+# channels.
 _base_ = 'mmdet::_base_/models/retinanet_r50_fpn.py'
 
 model = dict(
@@ -7,13 +8,20 @@ model = dict(
     backbone=dict(
         _delete_=True,
         type='PyramidTNT',
+        arch='small',
         # Strides 16, 32, 64. The first neck turns them into 8, 16, 32, the only levels that
         # RetinaNet uses. A finer level would be computed for nothing and get no gradient.
         out_indices=(1, 2, 3),
         drop_path_rate=0.1,
     ),
     neck=[
-        dict(type='TransposedConvNeck'),
-        dict(type='FPN', out_channels=256, add_extra_convs='on_input', num_outs=5),
+        dict(type='TransposedConvNeck', in_channels=[256, 512, 512]),
+        dict(
+            type='FPN',
+            in_channels=[256, 512, 512],
+            out_channels=256,
+            add_extra_convs='on_input',
+            num_outs=5,
+        ),
     ],
 )

@@ -1,5 +1,5 @@
-# Semantic FPN for ADE20K. Our recipe: the paper has no semantic segmentation.
-# A leaf sets the arch and the channels, both from archs/.
+# Semantic FPN with PyramidTNT-S for ADE20K. Our recipe: the paper has no semantic segmentation.
+# A leaf of another size sets the arch and the channels.
 _base_ = 'mmseg::_base_/models/fpn_r50.py'
 
 data_preprocessor = dict(
@@ -14,11 +14,11 @@ data_preprocessor = dict(
 model = dict(
     data_preprocessor=data_preprocessor,
     pretrained=None,
-    backbone=dict(_delete_=True, type='PyramidTNT', drop_path_rate=0.1),
+    backbone=dict(_delete_=True, type='PyramidTNT', arch='small', drop_path_rate=0.1),
     neck=[
         # Strides 8, 16, 32, 64 become 4, 8, 16, 32.
-        dict(type='TransposedConvNeck'),
-        dict(type='FPN', out_channels=256, num_outs=4),
+        dict(type='TransposedConvNeck', in_channels=[128, 256, 512, 512]),
+        dict(type='FPN', in_channels=[128, 256, 512, 512], out_channels=256, num_outs=4),
     ],
     decode_head=dict(num_classes=150),
     # For sliding windows: --cfg-options model.test_cfg.mode=slide

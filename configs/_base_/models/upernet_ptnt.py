@@ -1,5 +1,5 @@
-# UPerNet for ADE20K. Our recipe: the paper has no semantic segmentation.
-# A leaf sets the arch and the channels, both from archs/.
+# UPerNet with PyramidTNT-S for ADE20K. Our recipe: the paper has no semantic segmentation.
+# A leaf of another size sets the arch and the channels.
 _base_ = 'mmseg::_base_/models/upernet_swin.py'
 
 data_preprocessor = dict(
@@ -13,11 +13,11 @@ data_preprocessor = dict(
 )
 model = dict(
     data_preprocessor=data_preprocessor,
-    backbone=dict(_delete_=True, type='PyramidTNT', drop_path_rate=0.2),
+    backbone=dict(_delete_=True, type='PyramidTNT', arch='small', drop_path_rate=0.2),
     # Strides 8, 16, 32, 64 become 4, 8, 16, 32.
-    neck=dict(type='TransposedConvNeck'),
-    decode_head=dict(num_classes=150),
-    auxiliary_head=dict(num_classes=150),
+    neck=dict(type='TransposedConvNeck', in_channels=[128, 256, 512, 512]),
+    decode_head=dict(in_channels=[128, 256, 512, 512], num_classes=150),
+    auxiliary_head=dict(in_channels=512, num_classes=150),
     # For sliding windows: --cfg-options model.test_cfg.mode=slide
     test_cfg=dict(crop_size=(512, 512), stride=(341, 341)),
 )

@@ -1,6 +1,6 @@
 # Cascade R-CNN (1712.00726) on levels of stride 8 to 128: boxes from region proposals, corrected
 # three times.
-_base_ = ['../../archs/ptnt_ti.py', 'mmdet::_base_/models/cascade-rcnn_r50_fpn.py']
+_base_ = 'mmdet::_base_/models/cascade-rcnn_r50_fpn.py'
 
 width = 64
 norm_cfg = dict(type='GN', num_groups=16)
@@ -12,9 +12,9 @@ model = dict(
         std=[127.5, 127.5, 127.5],
         pad_size_divisor=64,  # the last stride of the backbone
     ),
-    backbone=dict(_delete_=True, type='PyramidTNT', arch=_base_.pop('arch'), out_norms=True),
+    backbone=dict(_delete_=True, type='PyramidTNT', arch='tiny', out_norms=True),
     neck=dict(
-        in_channels=_base_.pop('channels'),
+        in_channels=[80, 160, 320, 320],
         out_channels=width,
         add_extra_convs='on_input',
         norm_cfg=norm_cfg,

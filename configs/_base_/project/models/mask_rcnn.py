@@ -1,19 +1,14 @@
 # Mask R-CNN (1703.06870) with a pyramid and heads of 64 channels, for a few thousand images. From
 # random initialisation, a pyramid and heads with normalisation learn much sooner. The levels are
 # the backbone's, 8 to 64, and the first map, doubled, for stride 4.
-_base_ = ['../../archs/ptnt_ti.py', 'mmdet::_base_/models/mask-rcnn_r50_fpn.py']
+_base_ = '../../models/mask_rcnn_ptnt.py'
 
 width = 64
 norm_cfg = dict(type='GN', num_groups=16)
-channels = _base_.channels
+channels = [80, 160, 320, 320]
 model = dict(
-    # Images scaled to [-1, 1], as for the published weights.
-    data_preprocessor=dict(
-        mean=[127.5, 127.5, 127.5],
-        std=[127.5, 127.5, 127.5],
-        pad_size_divisor=64,  # the last stride of the backbone
-    ),
-    backbone=dict(_delete_=True, type='PyramidTNT', arch=_base_.pop('arch'), out_norms=True),
+    data_preprocessor=dict(pad_size_divisor=64),  # the last stride of the backbone
+    backbone=dict(_delete_=True, type='PyramidTNT', arch='tiny', out_norms=True),
     neck=[
         dict(type='FinerLevelNeck', in_channels=channels, norm_cfg=norm_cfg),
         dict(

@@ -1,6 +1,7 @@
 # The common part of one-stage detectors: levels of stride 8 to 128, and for a few thousand images
 # 64 channels and GroupNorm, with which a network learns much sooner from few images per step.
-_base_ = '../../archs/ptnt_ti.py'
+# ATSS and GFL for COCO have another pyramid and no such norms. A config takes `model` from only one
+# base, so their heads cannot be combined with this file.
 
 width = 64
 norm_cfg = dict(type='GN', num_groups=16)
@@ -15,10 +16,10 @@ model = dict(
         bgr_to_rgb=True,
         pad_size_divisor=64,  # the last stride of the backbone
     ),
-    backbone=dict(type='PyramidTNT', arch=_base_.pop('arch'), out_norms=True),
+    backbone=dict(type='PyramidTNT', arch='tiny', out_norms=True),
     neck=dict(
         type='FPN',
-        in_channels=_base_.pop('channels'),
+        in_channels=[80, 160, 320, 320],
         out_channels=width,
         # Stride 128 is one more convolution.
         add_extra_convs='on_input',

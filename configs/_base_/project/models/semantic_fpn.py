@@ -1,11 +1,11 @@
 # Semantic FPN (1901.02446) with a pyramid and a head of 64 channels, for a few thousand images. The
 # normalisation is GroupNorm, which needs no large batches. The levels are the backbone's, 8 to 64,
 # and the first map, doubled, for stride 4.
-_base_ = ['../../archs/ptnt_ti.py', 'mmseg::_base_/models/fpn_r50.py']
+_base_ = 'mmseg::_base_/models/fpn_r50.py'
 
 width = 64
 norm_cfg = dict(type='GN', num_groups=16)
-channels = _base_.channels
+channels = [80, 160, 320, 320]
 model = dict(
     data_preprocessor=dict(
         # Images scaled to [-1, 1], as for the published weights.
@@ -17,7 +17,7 @@ model = dict(
         test_cfg=dict(size_divisor=64),
     ),
     pretrained=None,
-    backbone=dict(_delete_=True, type='PyramidTNT', arch=_base_.pop('arch'), out_norms=True),
+    backbone=dict(_delete_=True, type='PyramidTNT', arch='tiny', out_norms=True),
     neck=[
         dict(type='FinerLevelNeck', in_channels=channels, norm_cfg=norm_cfg),
         dict(

@@ -1,10 +1,8 @@
 # SOLOv2 (2003.10152): no boxes; the cell of a grid that an object's centre lies in draws its mask.
 # Stride 4 is the first map, doubled.
-_base_ = '../../archs/ptnt_ti.py'
-
 width = 64
 norm_cfg = dict(type='GN', num_groups=16)
-channels = _base_.channels
+channels = [80, 160, 320, 320]
 model = dict(
     type='SOLOv2',
     data_preprocessor=dict(
@@ -16,7 +14,7 @@ model = dict(
         pad_mask=True,
         pad_size_divisor=64,  # the stride of the last level
     ),
-    backbone=dict(type='PyramidTNT', arch=_base_.pop('arch'), out_norms=True),
+    backbone=dict(type='PyramidTNT', arch='tiny', out_norms=True),
     neck=[
         dict(type='FinerLevelNeck', in_channels=channels, norm_cfg=norm_cfg),
         dict(

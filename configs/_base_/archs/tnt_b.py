@@ -1,3 +1,0 @@
-# TNT-B: its name, and the channels of its map at stride 16.
-arch = 'base'
-channels = 640
