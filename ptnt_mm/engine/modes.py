@@ -49,27 +49,28 @@ def use_modes(
     Raises:
         UserError: if a mode needs an accelerator, a package or a setting that is missing.
     """
+    config = view.config
     if epochs is not None:
         stretch(view, epochs)
     if deterministic:
-        use_deterministic(view)
+        config.randomness = dict(view.randomness, deterministic=True)
     if amp:
-        use_mixed_precision(view.config)
+        use_mixed_precision(config)
     elif type_name(view.optim_wrapper) == 'AmpOptimWrapper':
         require_accelerator('mixed precision (AmpOptimWrapper)')
     if sync_bn:
-        use_sync_bn(view.config)
+        require_accelerator('`sync_bn=True`')
+        config.sync_bn = 'torch'
     if cuda_graphs:
         use_cuda_graphs(view)
     if auto_scale_lr:
-        scale_learning_rate(view)
+        if 'base_batch_size' not in view.auto_scale_lr:
+            raise UserError(
+                '`auto_scale_lr=True` needs auto_scale_lr=dict(base_batch_size=...) in the config'
+            )
+        config.auto_scale_lr.enable = True
     if log is not None:
         log_to_package(view, log)
-
-
-def use_deterministic(view: ConfigView) -> None:
-    """Use deterministic operations, which are slower on a GPU."""
-    view.config.randomness = dict(view.randomness, deterministic=True)
 
 
 def use_mixed_precision(config: Config) -> None:
@@ -84,16 +85,6 @@ def use_mixed_precision(config: Config) -> None:
     has_bfloat16 = torch.cuda.is_bf16_supported(including_emulation=False)
     config.optim_wrapper.type = 'AmpOptimWrapper'
     config.optim_wrapper.dtype = 'bfloat16' if has_bfloat16 else 'float16'
-
-
-def use_sync_bn(config: Config) -> None:
-    """Compute BatchNorm over the images of all GPUs.
-
-    Raises:
-        UserError: if there is no accelerator.
-    """
-    require_accelerator('`sync_bn=True`')
-    config.sync_bn = 'torch'
 
 
 def use_cuda_graphs(view: ConfigView) -> None:
@@ -122,19 +113,6 @@ def _has_short_side(transform: Mapping) -> bool:
         return False
     scale = transform.get('scale')
     return isinstance(scale, Sequence) and min(scale) % PADDING == 0
-
-
-def scale_learning_rate(view: ConfigView) -> None:
-    """Scale the learning rate with the batch.
-
-    Raises:
-        UserError: if the config has no ``base_batch_size`` that the learning rate belongs to.
-    """
-    if 'base_batch_size' not in view.auto_scale_lr:
-        raise UserError(
-            '`auto_scale_lr=True` needs auto_scale_lr=dict(base_batch_size=...) in the config'
-        )
-    view.config.auto_scale_lr.enable = True
 
 
 def log_to_package(view: ConfigView, package: str) -> None:

@@ -140,8 +140,7 @@ def evaluate_file(config: Config, file: Path, work_dir: Path) -> dict:
                 dict(type='Resize', scale_factor=1.0) if type_name(step) == 'Resize' else step
                 for step in data_set.pipeline
             ]
-    view.config.model = dict(
-        type='DeployedOnTiles' if is_tiled else 'DeployedModel', file=str(file)
-    )
+    kind = 'DeployedOnTiles' if is_tiled else 'DeployedModel'
+    view.config.model = dict(type=kind, file=str(file))
     view.config.update(load_from=None, resume=False, work_dir=str(work_dir))
     return build_runner(view).test()

@@ -54,8 +54,7 @@ def test_a_missing_package_is_one_line(monkeypatch, tmp_path: Path, capsys):
 
 def test_modes_become_settings():
     config = Config(dict(auto_scale_lr=dict(base_batch_size=8), randomness=dict(seed=3)))
-    modes.use_deterministic(ConfigView(config))
-    modes.scale_learning_rate(ConfigView(config))
+    modes.use_modes(ConfigView(config), deterministic=True, auto_scale_lr=True)
     assert config.randomness == dict(seed=3, deterministic=True) and config.auto_scale_lr.enable
 
 
@@ -75,9 +74,9 @@ def test_mixed_precision_is_bfloat16_where_the_gpu_has_it(monkeypatch, supported
 
 @pytest.mark.usefixtures('_accelerator')
 def test_sync_bn():
-    changed = Config(dict(optim_wrapper=dict(type='OptimWrapper')))
-    modes.use_sync_bn(changed)
-    assert changed.sync_bn == 'torch'
+    config = Config()
+    modes.use_modes(ConfigView(config), sync_bn=True)
+    assert config.sync_bn == 'torch'
 
 
 def test_an_unknown_package_is_named():
