@@ -115,10 +115,10 @@ def check(
             backbone for ``pretrained``.
     """
     require_keys(config, ('model', 'train_dataloader', 'train_cfg', 'optim_wrapper'))
-    config = copy.deepcopy(config)
+    view = ConfigView(copy.deepcopy(config))
     if pretrained is not None:
-        use_pretrained(config, str(pretrained))
-    inspection = Inspection(ConfigView(config), splits, gpus, thorough, on_findings)
+        use_pretrained(view, str(pretrained))
+    inspection = Inspection(view, splits, gpus, thorough, on_findings)
     inspection.check_all()
     return inspection.findings
 

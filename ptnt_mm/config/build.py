@@ -9,7 +9,7 @@ from mmengine.registry import MODELS, DefaultScope
 from torch import nn
 
 from ptnt_mm.config.hosts import import_host
-from ptnt_mm.config.view import ConfigView
+from ptnt_mm.config.settings import scope_of
 from ptnt_mm.explain.building import explained_building
 from ptnt_mm.weights.mmengine import require_safe_loading
 
@@ -24,7 +24,7 @@ def build_model(config: Config, name: str = 'the model') -> nn.Module:
             message begins with ``name``.
     """
     require_safe_loading()
-    scope = ConfigView(config).scope
+    scope = scope_of(config)
     import_host(scope)
     with (
         DefaultScope.overwrite_default_scope(scope),

@@ -4,10 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from mmengine.config import Config
 from torch import nn
 
-from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.colours import palette_of
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted, first_few, printable
@@ -15,14 +13,14 @@ from ptnt_mm.utils.text import counted, first_few, printable
 _LISTED = 20  # names of an order that an error shows
 
 
-def find_classes(meta: dict, config: Config, model: nn.Module) -> dict[str, Any]:
-    """Find the names of a model's classes: in its checkpoint, otherwise in its config.
+def find_classes(meta: dict, data: Mapping, model: nn.Module) -> dict[str, Any]:
+    """Find the names of a model's classes: in its checkpoint, otherwise in those of its data.
 
     If their number differs from the model's, they belong to a different data set and are not used.
 
     Args:
         meta: Metadata of the checkpoint.
-        config: The model's config.
+        data: The metainfo of its test data.
         model: A model with a module that has ``num_classes``.
 
     Returns:
@@ -30,7 +28,7 @@ def find_classes(meta: dict, config: Config, model: nn.Module) -> dict[str, Any]
         'random': the ``dataset_meta`` of a host's visualizer.
     """
     number = count_classes(model)
-    for known in (_of_checkpoint(meta), ConfigView(config).test.metainfo):
+    for known in (_of_checkpoint(meta), data):
         names = known.get('classes')
         if _are_names(names) and number in (None, len(names)):
             palette = palette_of(known, len(names))

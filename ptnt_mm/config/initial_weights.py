@@ -1,29 +1,27 @@
 """Where training starts from: weights of a backbone, of a whole model, or none."""
 
-from mmengine.config import Config
-
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights.published import require_weights
 
 
-def use_pretrained(config: Config, path: str) -> None:
+def use_pretrained(view: ConfigView, path: str) -> None:
     """Start the backbone from weights, and freeze the BatchNorm of a PyramidTNT's stem.
 
     A ``norm_cfg`` or a ``norm_eval`` in the config takes precedence.
 
     Args:
-        config: Changed in place.
+        view: Its config is changed.
         path: A file, an address, or a name of ``ptnt weights``.
 
     Raises:
         UserError: if the config's model has no backbone.
     """
-    backbone = config.model.get('backbone')
+    backbone = view.config.model.get('backbone')
     if backbone is None:
-        raise UserError(f"`pretrained`: the config's model {config.model.type} has no backbone")
+        raise UserError(f"`pretrained`: the config's model {view.model.type} has no backbone")
     backbone.init_cfg = dict(type='Pretrained', checkpoint=path)
-    if ConfigView(config).has_batch_norm:
+    if view.has_batch_norm:
         freeze_batch_norm(backbone)
 
 

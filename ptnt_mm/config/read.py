@@ -10,7 +10,7 @@ from mmengine.config import Config, DictAction
 from mmengine.runner import Runner
 
 from ptnt_mm.config.data_root import use_data_root
-from ptnt_mm.config.settings import flat_settings
+from ptnt_mm.config.settings import flat_settings, scope_of
 from ptnt_mm.config.zoo import config_from_file, find_config
 from ptnt_mm.explain.causes import Kind, explain, one_line
 from ptnt_mm.explain.frames import place_in_own_code
@@ -143,7 +143,7 @@ def _spell_out_arch(config: Config, key: str, value: object) -> None:
     changes_one = after.startswith('.') or (not after and isinstance(value, Mapping))
     if not found or not changes_one or not isinstance(owner, Mapping):
         return
-    arch, scope = owner.get('arch'), config.get('default_scope') or 'mmengine'
+    arch, scope = owner.get('arch'), scope_of(config)
     for cls in classes_named(owner.get('type'), scope):
         archs = getattr(cls, 'archs', None)
         if isinstance(archs, Mapping) and isinstance(arch, str) and arch in full_names(archs):

@@ -26,13 +26,13 @@ def safeguard_names() -> list[str]:
     return [CHECKPOINTS, LOOP, *(hook.type for hook in added_hooks())]
 
 
-def with_safeguards(config: Config) -> Config:
+def with_safeguards(view: ConfigView) -> Config:
     """A copy of a config with the safeguards that it does not leave out.
 
     Hooks that it has keep their settings. The copy imports this package, so that MMEngine can read
     the file in the work dir by itself.
     """
-    view, config = ConfigView(config), copy.copy(config)
+    config = copy.copy(view.config)
     _add_hooks(config, view)
     # MMEngine adds its own if the key is missing; None disables checkpoints.
     checkpoint = view.default_hooks.get('checkpoint', dict(type='CheckpointHook', interval=1))

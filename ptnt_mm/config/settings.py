@@ -8,6 +8,11 @@ _SHARED = ('mmengine', 'mmcv', *HOSTS, 'ptnt_mm', 'torch')
 """Scopes whose class names are known here: a name means the same class with and without them."""
 
 
+def scope_of(config: Mapping) -> str:
+    """The scope that a config's types are looked up in."""
+    return config.get('default_scope') or 'mmengine'
+
+
 def type_name(settings: Mapping) -> str:
     """The class that settings name, for comparisons; empty if there is none.
 

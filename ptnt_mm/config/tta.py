@@ -4,7 +4,7 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from mmengine.config import Config, ConfigDict
+from mmengine.config import ConfigDict
 
 from ptnt_mm.config.hosts import HOSTS
 from ptnt_mm.config.settings import dicts_within, loads_annotations, short_name, type_name
@@ -17,8 +17,8 @@ _FAR = 1.5  # times that size, at which a model has not been trained
 _MIRRORED = ('flip', 'flip_direction')  # what merging needs to know
 
 
-def with_tta(config: Config) -> Config:
-    """A copy of a config whose test data and model are those of ``ptnt test --tta``.
+def with_tta(view: ConfigView) -> ConfigView:
+    """A copy of a config, viewed, whose test data and model are those of ``ptnt test --tta``.
 
     Without ``tta_pipeline``, the views of an image are made by its test pipeline, at three sizes if
     that resizes, and each also mirrored. Without ``tta_model``, their predictions are merged by the
@@ -27,16 +27,17 @@ def with_tta(config: Config) -> Config:
     Raises:
         UserError: if the config states only one of the two, and the host has no such model.
     """
-    config, view = copy.deepcopy(config), ConfigView(config)
+    view = ConfigView(copy.deepcopy(view.config))
+    config = view.config
     if not config.get('tta_model'):
         if view.host is None:
             raise UserError(f'`tta=True` needs tta_model and tta_pipeline in {view.name}')
         config.tta_model = _model(view)
     pipeline = config.get('tta_pipeline')
-    for data_set in ConfigView(config).test.data_sets:
+    for data_set in view.test.data_sets:
         data_set.settings['pipeline'] = pipeline or _pipeline(data_set.pipeline)
-    config.tta_pipeline = ConfigView(config).test.pipeline
-    return config
+    config.tta_pipeline = view.test.pipeline
+    return view
 
 
 def check_tta_scales(view: ConfigView) -> Iterator[Finding]:

@@ -5,14 +5,13 @@ Settings may be missing, None, or in one of several forms. Only this file knows 
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 from mmengine.config import Config
 from mmengine.registry import DATASETS
 
 from ptnt_mm.config.hosts import HOSTS, Host
-from ptnt_mm.config.settings import type_name
+from ptnt_mm.config.settings import scope_of, type_name
 from ptnt_mm.explain.recognisers import how_to_get
 from ptnt_mm.explain.registered import arguments_of, classes_named
 from ptnt_mm.models.backbone import Backbone
@@ -24,10 +23,11 @@ SPLITS = ('train', 'val', 'test')
 
 
 class ConfigView:
-    """What a config means. It must not be changed as long as its view is in use.
+    """What a config means.
 
-    Everything is read on first use, so that a wrong setting stops only those who need it. Settings
-    that are missing or None are empty mappings here.
+    Everything is read anew on each use: a run rewrites and reads its config through one view, and a
+    wrong setting stops only those who need it. Settings that are missing or None are empty mappings
+    here.
 
     Args:
         config: A config, complete or not.
@@ -43,7 +43,7 @@ class ConfigView:
     @property
     def scope(self) -> str:
         """The scope that its types are looked up in."""
-        return self.config.get('default_scope') or 'mmengine'
+        return scope_of(self.config)
 
     @property
     def host(self) -> Host | None:
@@ -87,7 +87,7 @@ class ConfigView:
         """The settings of its model's backbone."""
         return _mapping(self.model, 'backbone')
 
-    @cached_property
+    @property
     def is_of_family(self) -> bool:
         """Whether the backbone is one of this package; mmpretrain has a different TNT."""
         classes = classes_named(self.backbone.get('type'), self.scope)
@@ -235,7 +235,7 @@ class Split:
         """The number of images that a process loads at once."""
         return self.loader.get('batch_size', 1)
 
-    @cached_property
+    @property
     def data_sets(self) -> list['DataSet']:
         """The data sets: one, or all that are joined."""
         return list(unwrapped(self.dataset, self._scope))

@@ -6,8 +6,6 @@ from functools import partial
 from itertools import accumulate, chain, pairwise
 from typing import Any
 
-from mmengine.config import Config
-
 from ptnt_mm.config.settings import dicts_within, is_warm_up, type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.errors import UserError
@@ -25,7 +23,7 @@ _BY_MOMENTUM = ('ExponentialMovingAverage', 'ExpMomentumEMA')
 _MOMENTUM = 0.0002  # MMEngine's default for both
 
 
-def stretch(config: Config, epochs: int) -> None:
+def stretch(view: ConfigView, epochs: int) -> None:
     """Let a config train for a number of epochs, with its whole schedule stretched.
 
     Learning rates, switches of pipelines, averaged weights and the beginning of evaluation keep
@@ -34,14 +32,13 @@ def stretch(config: Config, epochs: int) -> None:
     part of a schedule is left with less than an epoch, MMEngine converts it to iterations.
 
     Args:
-        config: Changed in place.
+        view: Its config is changed.
         epochs: The number of epochs, at least 1.
 
     Raises:
         UserError: if the number is smaller, or if the config does not count its length in epochs.
     """
-    view = ConfigView(config)
-    length = view.length
+    config, length = view.config, view.length
     if epochs < 1:
         raise UserError(f'`epochs={epochs}`: expected an integer above 0')
     if not length.by_epoch or not float(length.end).is_integer():

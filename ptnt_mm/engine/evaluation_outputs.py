@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from mmengine.config import Config
 from mmengine.evaluator import DumpResults
 
 from ptnt_mm.config.settings import type_name
@@ -23,7 +22,7 @@ _UNCHANGED = {'type', '_scope_', 'name', 'vis_backends', 'save_dir'}
 """Settings of mmdet's visualizer besides those of its lines and letters. MMEngine adds a scope."""
 
 
-def add_drawing(config: Config, folder: Path) -> None:
+def add_drawing(view: ConfigView, folder: Path) -> None:
     """Let the evaluation draw ground truth next to predictions, for every image.
 
     Raises:
@@ -33,7 +32,7 @@ def add_drawing(config: Config, folder: Path) -> None:
     there = next(path for path in (folder, *folder.parents) if path.exists())
     if not there.is_dir():
         raise UserError(f'`show_dir={folder}`: {there} is a file, not a folder: choose another')
-    view = ConfigView(config)
+    config = view.config
     if view.host is not None and view.host.own_drawing:
         # The folder that the images of all joined data sets are in.
         roots = []
@@ -43,7 +42,7 @@ def add_drawing(config: Config, folder: Path) -> None:
         hook = dict(type='DrawPredictionsHook', folder=str(folder), root=os.path.commonpath(roots))
         config.custom_hooks = [*view.custom_hooks, hook]
         return
-    if stated_range(config) is not None:
+    if stated_range(view.test) is not None:
         raise UserError(
             '`show_dir` cannot draw images of more than 8 bits, which LoadImageInRange loads: use '
             'ptnt infer, or leave it out'
@@ -59,13 +58,12 @@ def add_drawing(config: Config, folder: Path) -> None:
     hook.test_out_dir = str(folder)
 
 
-def add_dump(config: Config, file: Path) -> None:
+def add_dump(view: ConfigView, file: Path) -> None:
     """Let an evaluator write all predictions into one file, or raise a UserError."""
     if file.suffix not in ('.pkl', '.pickle'):
         raise UserError(
             f'`out={file}`: predictions are written as a pickle, so the name must end in .pkl'
         )
-    view = ConfigView(config)
     if (separate := view.test.separate_evaluator) is not None:
         raise UserError(
             f'`out={file}`: {type_name(separate)} measures parts of the predictions, and cannot '
@@ -73,9 +71,9 @@ def add_dump(config: Config, file: Path) -> None:
         )
     check_new(file, overwrite=True)
     dump = view.host.dump if view.host else 'DumpResults'
-    if stated_tiling(config) is not None:
+    if stated_tiling(view) is not None:
         dump = 'ptnt_mm.engine.mmdet_metrics.DumpTiledResults'
-    config.test_evaluator = [*view.test.evaluators, dict(type=dump, out_file_path=str(file))]
+    view.config.test_evaluator = [*view.test.evaluators, dict(type=dump, out_file_path=str(file))]
 
 
 @METRICS.register_module()

@@ -2,16 +2,13 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from mmengine import fileio
-from mmengine.config import Config
 
 from ptnt_mm.config.settings import type_name
-from ptnt_mm.config.view import ConfigView
-from ptnt_mm.data.image_files import read_image
+from ptnt_mm.config.view import Split
 from ptnt_mm.registry import TRANSFORMS
 from ptnt_mm.utils.decoding import Range, read_values, scaled
 from ptnt_mm.utils.errors import UserError
@@ -72,22 +69,13 @@ class LoadImageInRange:
         )
 
 
-def stated_range(config: Config, split: str = 'test') -> Range | None:
-    """The range that a config loads the images of a split in; None for the hosts' loading."""
-    for data_set in ConfigView(config).split(split).data_sets:
+def stated_range(split: Split) -> Range | None:
+    """The range that the images of a split are loaded in; None for the hosts' loading."""
+    for data_set in split.data_sets:
         for step in data_set.pipeline:
             if type_name(step) == 'LoadImageInRange':
                 return LoadImageInRange(step.get('value_range')).value_range
     return None
-
-
-def read_picture(file: Path, config: Config) -> np.ndarray:
-    """Read an image to draw on, (H, W, 3) uint8, BGR, in the range that a config tests with.
-
-    Raises:
-        UserError: as :func:`~ptnt_mm.utils.decoding.read_rgb`.
-    """
-    return read_image(file, stated_range(config))
 
 
 def _is_pair(value: Any) -> bool:

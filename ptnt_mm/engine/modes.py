@@ -1,6 +1,5 @@
 """Modes of training, each as settings in a config."""
 
-import copy
 import os
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -34,8 +33,8 @@ PADDING = 160
 800 is such a multiple. ``docs/performance.md`` has the cost."""
 
 
-def with_modes(
-    config: Config,
+def use_modes(
+    view: ConfigView,
     *,
     epochs: int | None = None,
     amp: bool = False,
@@ -44,35 +43,34 @@ def with_modes(
     auto_scale_lr: bool = False,
     log: str | None = None,
     deterministic: bool = False,
-) -> Config:
-    """A copy of a config in the chosen modes, which are options of ``ptnt train``.
+) -> None:
+    """Write the chosen modes, which are options of ``ptnt train``, into a config.
 
     Raises:
         UserError: if a mode needs an accelerator, a package or a setting that is missing.
     """
-    config = copy.deepcopy(config)
+    config = view.config
     if epochs is not None:
-        stretch(config, epochs)
+        stretch(view, epochs)
     if deterministic:
-        use_deterministic(config)
+        config.randomness = dict(view.randomness, deterministic=True)
     if amp:
         use_mixed_precision(config)
-    elif type_name(config.optim_wrapper) == 'AmpOptimWrapper':
+    elif type_name(view.optim_wrapper) == 'AmpOptimWrapper':
         require_accelerator('mixed precision (AmpOptimWrapper)')
     if sync_bn:
-        use_sync_bn(config)
+        require_accelerator('`sync_bn=True`')
+        config.sync_bn = 'torch'
     if cuda_graphs:
-        use_cuda_graphs(config)
+        use_cuda_graphs(view)
     if auto_scale_lr:
-        scale_learning_rate(config)
+        if 'base_batch_size' not in view.auto_scale_lr:
+            raise UserError(
+                '`auto_scale_lr=True` needs auto_scale_lr=dict(base_batch_size=...) in the config'
+            )
+        config.auto_scale_lr.enable = True
     if log is not None:
-        log_to_package(config, log)
-    return config
-
-
-def use_deterministic(config: Config) -> None:
-    """Use deterministic operations, which are slower on a GPU."""
-    config.randomness = dict(ConfigView(config).randomness, deterministic=True)
+        log_to_package(view, log)
 
 
 def use_mixed_precision(config: Config) -> None:
@@ -89,17 +87,7 @@ def use_mixed_precision(config: Config) -> None:
     config.optim_wrapper.dtype = 'bfloat16' if has_bfloat16 else 'float16'
 
 
-def use_sync_bn(config: Config) -> None:
-    """Compute BatchNorm over the images of all GPUs.
-
-    Raises:
-        UserError: if there is no accelerator.
-    """
-    require_accelerator('`sync_bn=True`')
-    config.sync_bn = 'torch'
-
-
-def use_cuda_graphs(config: Config) -> None:
+def use_cuda_graphs(view: ConfigView) -> None:
     """Run backbone and neck as CUDA graphs, and pad batches so that they have few sizes.
 
     Where images are resized to a short side that is a multiple of ``PADDING``, batches are padded
@@ -108,10 +96,10 @@ def use_cuda_graphs(config: Config) -> None:
     Raises:
         UserError: if there is no CUDA device.
     """
+    config = view.config
     if config.get('sync_bn'):
         raise UserError('`cuda_graphs` and `sync_bn`: a graph cannot wait for other processes')
     require_cuda('`cuda_graphs=True`')
-    view = ConfigView(config)
     if 'CudaGraphHook' not in map(type_name, view.custom_hooks):
         config.custom_hooks = [*view.custom_hooks, dict(type='CudaGraphHook')]
     divisor = view.preprocessor.get('pad_size_divisor')
@@ -127,24 +115,11 @@ def _has_short_side(transform: Mapping) -> bool:
     return isinstance(scale, Sequence) and min(scale) % PADDING == 0
 
 
-def scale_learning_rate(config: Config) -> None:
-    """Scale the learning rate with the batch.
-
-    Raises:
-        UserError: if the config has no ``base_batch_size`` that the learning rate belongs to.
-    """
-    if 'base_batch_size' not in ConfigView(config).auto_scale_lr:
-        raise UserError(
-            '`auto_scale_lr=True` needs auto_scale_lr=dict(base_batch_size=...) in the config'
-        )
-    config.auto_scale_lr.enable = True
-
-
-def log_to_package(config: Config, package: str) -> None:
+def log_to_package(view: ConfigView, package: str) -> None:
     """Log losses, metrics and some predictions, in addition to what the config logs.
 
     Args:
-        config: Changed in place.
+        view: Its config is changed.
         package: A key of ``LOG_BACKENDS``.
 
     Raises:
@@ -154,12 +129,12 @@ def log_to_package(config: Config, package: str) -> None:
         raise UserError(f'`log={package}`: {unknown_name("package", package, LOG_BACKENDS)}')
     if find_spec(package) is None:
         raise UserError(f'`log={package}`: {package} is not installed: pip install {package}')
+    config, hooks = view.config, view.custom_hooks
     visualizer = config.get('visualizer') or dict(type='Visualizer', name='visualizer')
     backends = visualizer.get('vis_backends') or [dict(type='LocalVisBackend')]
     if LOG_BACKENDS[package]['type'] not in map(type_name, backends):
         backends = [*backends, LOG_BACKENDS[package]]
     config.visualizer = dict(visualizer, vis_backends=backends)
-    hooks = ConfigView(config).custom_hooks
     if 'DrawValidationHook' not in map(type_name, hooks):
         config.custom_hooks = [*hooks, dict(type='DrawValidationHook')]
 

@@ -1,6 +1,5 @@
 """Decide where a run starts from: a pretrained backbone, a whole model, or a checkpoint."""
 
-import copy
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,14 +24,12 @@ class Start:
     """The start of a run.
 
     Attributes:
-        config: The config of the run.
         weights: The file or address of weights, or of the checkpoint to continue from; None for
             random initialisation.
         checkpoint: The loaded content of the checkpoint to continue from; None without one.
         stored: The settings of the run that wrote it; empty if unknown.
     """
 
-    config: Config
     weights: str | None
     checkpoint: dict | None = None
     stored: ConfigDict = field(default_factory=ConfigDict)
@@ -55,17 +52,17 @@ def resume_of(config: Config, load_from: Path | str | None = None) -> str | None
 
 
 def choose_start(
-    config: Config,
+    view: ConfigView,
     work_dir: Path,
     pretrained: Path | str | None = None,
     load_from: Path | str | None = None,
     resume: Path | str | None = None,
     seed: int | None = None,
 ) -> Start:
-    """Choose the start of a run, and write it into a copy of its config.
+    """Choose the start of a run, and write it into its config.
 
     Args:
-        config: It is not changed.
+        view: Its config is changed.
         work_dir: Where ``resume='auto'`` searches.
         pretrained: A backbone's weights. A resumed run no longer needs them, but its command may
             be repeated with them.
@@ -78,11 +75,11 @@ def choose_start(
     Raises:
         UserError: if a file is missing or cannot be read, or if arguments contradict each other.
     """
-    config = copy.deepcopy(config)
+    config = view.config
     if load_from is not None:
         config.load_from = str(_best_of_run(load_from))
     if seed is not None:
-        _set_seed(config, seed)
+        _set_seed(view, seed)
     checkpoint, stored = None, ConfigDict()
     config.resume = False
     if resume is not None:
@@ -92,9 +89,9 @@ def choose_start(
             file, content = resume, read_resumable(resume)
         config.resume = content is not None
         if content is not None:
-            stored = _continue_from(config, str(file), content)
+            stored = _continue_from(view, str(file), content)
             checkpoint = without_config(content)
-        resumed_seed = ConfigView(config).randomness.get('seed')
+        resumed_seed = view.randomness.get('seed')
         if seed not in (None, resumed_seed):
             raise UserError(
                 f'`seed={seed}`: the run that `resume` continues has seed {resumed_seed}: '
@@ -107,22 +104,22 @@ def choose_start(
                 'contains the backbone too: use either `pretrained` or `load_from` (load_from in '
                 'the config), not both'
             )
-        use_pretrained(config, str(pretrained))
-    return Start(config, check_start(ConfigView(config)), checkpoint, stored)
+        use_pretrained(view, str(pretrained))
+    return Start(check_start(view), checkpoint, stored)
 
 
-def _continue_from(config: Config, file: str, content: dict) -> ConfigDict:
+def _continue_from(view: ConfigView, file: str, content: dict) -> ConfigDict:
     """Continue from a checkpoint, which contains all weights: no pretrained file is needed.
 
     The seed is kept too, even if the config has a different one: MMEngine would use it for
     everything except the order of the images. Returns the stored settings.
     """
-    config.load_from = file
+    view.config.load_from = file
     stored = stored_config(content['meta'].get('cfg', ''))
     seed = content['meta'].get('seed')
     if isinstance(seed, int):
-        _set_seed(config, seed)
-    backbone = config.model.get('backbone')
+        _set_seed(view, seed)
+    backbone = view.config.model.get('backbone')
     if backbone is not None:
         backbone.init_cfg = None
         began_frozen = flat_settings(stored).get('model.backbone.norm_eval') == 'True'
@@ -142,5 +139,5 @@ def _best_of_run(load_from: Path | str) -> Path | str:
     return best
 
 
-def _set_seed(config: Config, seed: int) -> None:
-    config.randomness = dict(ConfigView(config).randomness, seed=seed)
+def _set_seed(view: ConfigView, seed: int) -> None:
+    view.config.randomness = dict(view.randomness, seed=seed)

@@ -112,23 +112,23 @@ class QuietRunner(Runner):
         return checkpoint
 
 
-def build_runner(config: Config, checkpoint: dict | None = None) -> Runner:
+def build_runner(view: ConfigView, checkpoint: dict | None = None) -> Runner:
     """Import the host library and build the runner, with the hooks that every run gets.
 
     From here on, MMEngine loads checkpoints safely, even with ``PTNT_SAFE_LOADING=0``.
 
     Args:
-        config: It is not changed.
+        view: The config; it is not changed.
         checkpoint: The loaded content of the checkpoint to resume, so that it is not read again.
 
     Raises:
         UserError: if the host cannot be imported, or a constructor refuses its arguments.
     """
     require_safe_loading()
-    import_host(ConfigView(config).scope)
-    config = with_safeguards(config)
+    import_host(view.scope)
+    config = with_safeguards(view)
     _wait_for_a_free_name(config)
-    with explained_building(config.filename or 'the config'):
+    with explained_building(view.name):
         if 'runner_type' in config:
             runner = RUNNERS.build(config)
             use_terminal(runner.logger)

@@ -1,6 +1,6 @@
 """Evaluate a checkpoint of a detector, a segmenter or a classifier, for ``ptnt test``."""
 
-import copy
+from functools import partial
 from pathlib import Path
 
 from mmengine.config import Config, ConfigDict
@@ -14,10 +14,9 @@ from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.evaluation_outputs import add_drawing, add_dump
 from ptnt_mm.engine.failures import failed_test_explained
 from ptnt_mm.engine.hooks.cuda_graphs import graph_parts, require_cuda
-from ptnt_mm.engine.launcher import choose_launcher, is_first_process
+from ptnt_mm.engine.prepare import prepare
 from ptnt_mm.engine.run_display import display_of
 from ptnt_mm.engine.runner import build_runner
-from ptnt_mm.engine.work_dir import create_work_dir
 from ptnt_mm.weights.reader.files import require_checkpoint
 
 
@@ -69,23 +68,21 @@ def build_test(
     require_keys(config, ('model', 'test_dataloader', 'test_cfg', 'test_evaluator'))
     if cuda_graphs:
         require_cuda('`cuda_graphs=True`')
-    config = copy.deepcopy(config)
-    choose_launcher(config, launcher)
-    create_work_dir(config, work_dir)
-    _use_checkpoint(config, str(checkpoint))
-    view = ConfigView(config)
-    view.require_files(('test',))
+    rewrite = partial(_use_checkpoint, checkpoint=str(checkpoint))
+    run = prepare(config, rewrite, work_dir, launcher)
+    run.view.require_files(('test',))
     require_checkpoint(checkpoint)
-    augmented = ConfigView(with_tta(config)) if tta else None
-    warnings = check_before_testing(view, augmented) if is_first_process(config) else []
+    augmented = with_tta(run.view) if tta else None
+    warnings = check_before_testing(run.view, augmented) if run.is_first else []
+    # The check evaluates an image, which must not be drawn or dumped.
+    tested = augmented or run.view
     if show_dir is not None:
-        add_drawing(config, Path(show_dir).absolute())
+        add_drawing(tested, Path(show_dir).absolute())
     if out is not None:
-        add_dump(config, Path(out))
+        add_dump(tested, Path(out))
     if tta:
-        config = with_tta(config)
-        config.model = ConfigDict(**config.tta_model, module=config.model)
-    runner = build_runner(config)
+        tested.config.model = ConfigDict(**tested.config.tta_model, module=tested.config.model)
+    runner = build_runner(tested)
     if cuda_graphs:
         model = unwrapped(runner.model)
         graph_parts(model.module if tta else model)
@@ -100,8 +97,8 @@ def run_test(runner: Runner) -> dict[str, float]:
         return runner.test()
 
 
-def _use_checkpoint(config: Config, checkpoint: str) -> None:
-    config.load_from = checkpoint
-    config.resume = False
-    if config.model.get('backbone'):
-        config.model.backbone.init_cfg = None
+def _use_checkpoint(view: ConfigView, checkpoint: str) -> None:
+    view.config.load_from = checkpoint
+    view.config.resume = False
+    if view.backbone:
+        view.backbone.init_cfg = None

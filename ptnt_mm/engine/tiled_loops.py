@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from mmengine.config import Config
 from mmengine.dataset import Compose, pseudo_collate
 from mmengine.runner import TestLoop, ValLoop
 from mmengine.runner.amp import autocast
@@ -119,13 +118,13 @@ class TiledTestLoop(_InTiles, TestLoop):
     _split = 'test'
 
 
-def stated_tiling(config: Config) -> Tiling | None:
+def stated_tiling(view: ConfigView) -> Tiling | None:
     """The tiles that a config tests in; None for whole images.
 
     Raises:
         UserError: if they have no possible size.
     """
-    loop = ConfigView(config).test.loop
+    loop = view.test.loop
     if type_name(loop) != TiledTestLoop.__name__:
         return None
     return Tiling(loop.get('tile'), loop.get('overlap', OVERLAP))

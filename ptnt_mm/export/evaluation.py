@@ -23,13 +23,13 @@ from ptnt_mm.utils.decoding import Range, read_rgb
 from ptnt_mm.utils.errors import UserError
 
 
-def resizing(config: Config) -> tuple[list[int] | None, bool]:
+def resizing(view: ConfigView) -> tuple[list[int] | None, bool]:
     """Width and height that the test pipeline resizes into, and whether it keeps the aspect ratio.
 
     Raises a UserError for a step that changes images in a way unsupported by ``ptnt_mm.deploy``.
     """
     scale, keep_ratio = None, True
-    for step in ConfigView(config).test.pipeline:
+    for step in view.test.pipeline:
         kind = type_name(step)
         if kind == 'Resize' and step.get('scale') is not None:
             scale = step['scale']
@@ -43,12 +43,12 @@ def resizing(config: Config) -> tuple[list[int] | None, bool]:
     return scale, keep_ratio
 
 
-def check_loading(config: Config) -> None:
+def check_loading(view: ConfigView) -> None:
     """Raise a UserError if the test pipeline loads images in a way that files do not have.
 
     Values in float32 are allowed: they are resized without rounding to 8 bits.
     """
-    step = next(iter(ConfigView(config).test.pipeline), {})
+    step = next(iter(view.test.pipeline), {})
     kind = type_name(step)
     if kind not in ('LoadImageFromFile', 'LoadImageInRange'):
         raise UserError(
@@ -74,12 +74,12 @@ def images_of(folder: Path, value_range: Range | None) -> Iterator[np.ndarray]:
     return (read_rgb(found.root / name, value_range) for name in found.files)
 
 
-def test_images(config: Config, number: int) -> list[np.ndarray]:
+def test_images(view: ConfigView, number: int) -> list[np.ndarray]:
     """The first images of the test set, or patterns if it is missing."""
-    for data_set in ConfigView(config).test.data_sets:
+    for data_set in view.test.data_sets:
         for path in data_set.paths():
             if path.is_dir():
-                return list(islice(images_of(path, stated_range(config)), number))
+                return list(islice(images_of(path, stated_range(view.test)), number))
     return [pattern(seed) for seed in range(number)]
 
 
@@ -132,14 +132,15 @@ class DeployedOnTiles(DeployedModel):
 
 def evaluate_file(config: Config, file: Path, work_dir: Path) -> dict:
     """The metrics of an exported file, by name, on the test set of a config."""
-    config = copy.deepcopy(config)
-    is_tiled = stated_tiling(config) is not None
+    view = ConfigView(copy.deepcopy(config))
+    is_tiled = stated_tiling(view) is not None
     if is_tiled:
-        for data_set in ConfigView(config).test.data_sets:
+        for data_set in view.test.data_sets:
             data_set.settings['pipeline'] = [
                 dict(type='Resize', scale_factor=1.0) if type_name(step) == 'Resize' else step
                 for step in data_set.pipeline
             ]
-    config.model = dict(type='DeployedOnTiles' if is_tiled else 'DeployedModel', file=str(file))
-    config.update(load_from=None, resume=False, work_dir=str(work_dir))
-    return build_runner(config).test()
+    kind = 'DeployedOnTiles' if is_tiled else 'DeployedModel'
+    view.config.model = dict(type=kind, file=str(file))
+    view.config.update(load_from=None, resume=False, work_dir=str(work_dir))
+    return build_runner(view).test()

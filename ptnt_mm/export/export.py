@@ -9,6 +9,7 @@ from pathlib import Path
 from mmengine.config import Config
 
 from ptnt_mm.check.inspection import check_before_testing
+from ptnt_mm.config.read import require_keys
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.deploy.pixels import prepared, target_size
 from ptnt_mm.deploy.runtimes import load_runtime
@@ -74,16 +75,17 @@ def export(
     check_options(format, half, calibrate, evaluate)
     for file in _files(out):
         check_new(file, overwrite)
-    check_config(config)
+    require_keys(config, ('model', 'test_dataloader'))
+    view = ConfigView(config)
+    check_config(view)
     require_checkpoint(checkpoint)
     if evaluate:
-        view = ConfigView(config)
         view.require_files(('test',))
         check_before_testing(view)
     if calibrate is not None:
-        next(images_of(calibrate, stated_range(config)))
+        next(images_of(calibrate, stated_range(view.test)))
     with waiting('Loading the model'):
-        network, about = load_end_to_end(config, checkpoint, size)
+        network, about = load_end_to_end(view, checkpoint, size)
     if evaluate and network.task == 'features':
         raise UserError('`evaluate=True` needs boxes or a map, and this file has none: omit it')
     # The size of a usual image in the network.
@@ -102,7 +104,7 @@ def export(
     tolerance = 10 * TOLERANCE if half else TOLERANCE
     try:
         with waiting("Comparing the file's results with the model's"):
-            check_results(run, network, test_images(config, 3), shape, size, tolerance)
+            check_results(run, network, test_images(view, 3), shape, size, tolerance)
     except BaseException:
         # Even after an interruption, every file that is there has passed.
         for file in _files(out):
@@ -111,7 +113,7 @@ def export(
     if evaluate:
         _print_metrics(config, out)
     if calibrate is not None:
-        images = islice(images_of(calibrate, stated_range(config)), _CALIBRATION)
+        images = islice(images_of(calibrate, stated_range(view.test)), _CALIBRATION)
         inputs = (prepared(image, about.scale, about.keep_ratio, size)[0] for image in images)
         with waiting('Quantising to 8 bits'):
             write_onnx(out, quantised(body, inputs), replace(about, precision='int8'))

@@ -5,10 +5,8 @@ A model is supported if the methods that :mod:`ptnt_mm.export.end_to_end` replac
 
 from pathlib import Path
 
-from mmengine.config import Config
 from torch import nn
 
-from ptnt_mm.config.read import require_keys
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.deploy.export_info import ExportInfo
 from ptnt_mm.engine.load_in_range import stated_range
@@ -113,22 +111,20 @@ def _plain(test_cfg: dict) -> bool:
     return test_cfg.nms.get('type', 'nms') == 'nms' and not test_cfg.nms.get('class_agnostic')
 
 
-def check_config(config: Config) -> None:
-    """Raise a UserError if a config is incomplete, or not of a detector or a segmenter."""
-    require_keys(config, ('model', 'test_dataloader'))
-    view = ConfigView(config)
+def check_config(view: ConfigView) -> None:
+    """Raise a UserError if a config is not of a detector or a segmenter."""
     # The preprocessing of classifiers is not supported.
     if view.host is None or view.host.task == 'classification':
         raise UserError(f'{view.name} has default_scope={view.scope!r}: expected mmdet or mmseg')
 
 
 def load_end_to_end(
-    config: Config, checkpoint: Path | str, size: tuple[int, int] | None
+    view: ConfigView, checkpoint: Path | str, size: tuple[int, int] | None
 ) -> tuple[EndToEndModel, ExportInfo]:
     """The network of a config with its weights, and the metadata of its file.
 
     Args:
-        config: A config that :func:`check_config` accepts.
+        view: A config that :func:`check_config` accepts.
         checkpoint: A training checkpoint.
         size: Height and width of the input in pixels; None for any.
 
@@ -136,10 +132,10 @@ def load_end_to_end(
         UserError: if the test pipeline is not supported, the model cannot be built, or the
             checkpoint does not fit it.
     """
-    check_loading(config)
-    scale, keep_ratio = resizing(config)
-    value_range, tiling = stated_range(config), stated_tiling(config)
-    model, dataset_meta = load_model(config, str(checkpoint))
+    check_loading(view)
+    scale, keep_ratio = resizing(view)
+    value_range, tiling = stated_range(view.test), stated_tiling(view)
+    model, dataset_meta = load_model(view, str(checkpoint))
     classes = dataset_meta['classes']
     network = build_network(model)
     if network.task == 'features':
@@ -152,7 +148,7 @@ def load_end_to_end(
         scale=scale,
         keep_ratio=keep_ratio,
         thresholds=network.thresholds,
-        config=Path(config.filename or 'config').name,
+        config=Path(view.config.filename or 'config').name,
         checkpoint=local_file(checkpoint).name,
         checkpoint_sha256=sha256(local_file(checkpoint)),
         version=__version__,

@@ -2,7 +2,6 @@
 
 import numpy as np
 import torch
-from mmengine.config import Config
 from mmpretrain.structures import DataSample
 from torch import nn
 
@@ -18,9 +17,13 @@ class Classifier(Predictor):
     """
 
     def __init__(
-        self, model: nn.Module, config: Config, dataset_meta: dict, score_thr: float | None
+        self,
+        model: nn.Module,
+        dataset_meta: dict,
+        score_thr: float | None,
+        loader: ConfigLoader | None = None,
     ):
-        super().__init__(model, dataset_meta, score_thr or 0.0, ConfigLoader(config))
+        super().__init__(model, dataset_meta, score_thr or 0.0, loader)
         self._several = predicts_several(model)
 
     @property

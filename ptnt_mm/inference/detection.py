@@ -8,13 +8,11 @@ import numpy as np
 import torch
 from mmdet.structures import DetDataSample
 from mmdet.structures.mask import mask2bbox
-from mmengine.config import Config
 from mmengine.structures import InstanceData
-from torch import nn
 
 from ptnt_mm.drawing.object_drawings import draw_objects
 from ptnt_mm.engine.tiles import detect_in_tiles, part_of
-from ptnt_mm.inference.image_loaders import ConfigLoader, LoadedImage
+from ptnt_mm.inference.image_loaders import LoadedImage
 from ptnt_mm.inference.predictor import Image, Predictor, fill_sample
 from ptnt_mm.inference.tracking import Tracker, by_track
 from ptnt_mm.labels.masks import encode_mask
@@ -103,11 +101,6 @@ class _Detector(Predictor):
 
 class Detector(_Detector):
     """A detector, with or without masks."""
-
-    def __init__(
-        self, model: nn.Module, config: Config, dataset_meta: dict, score_thr: float | None
-    ):
-        super().__init__(model, dataset_meta, score_thr, ConfigLoader(config))
 
     def detect(self, image: LoadedImage) -> DetDataSample:
         """Detect objects; boxes and masks refer to the image."""

@@ -8,7 +8,6 @@ from typing import Any
 import cv2
 import numpy as np
 from mmcv.transforms import Compose
-from mmengine.config import Config
 
 from ptnt_mm.config.settings import loads_annotations, short_name, type_name
 from ptnt_mm.config.view import ConfigView
@@ -92,7 +91,7 @@ class ConfigLoader:
     are RGB.
 
     Args:
-        config: A config with a test data set.
+        view: A config with a test data set.
 
     Attributes:
         rest: The other steps, without those that load annotations.
@@ -102,10 +101,9 @@ class ConfigLoader:
         UserError: if the step reads volumes or several files for an image.
     """
 
-    def __init__(self, config: Config):
-        view = ConfigView(config)
+    def __init__(self, view: ConfigView):
         steps = view.test.pipeline
-        self.value_range = stated_range(config)
+        self.value_range = stated_range(view.test)
         first = steps[0] if steps else {}
         self._kind = type_name(first)
         if self._kind in _OF_SEVERAL:

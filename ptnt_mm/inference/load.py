@@ -11,10 +11,7 @@ from mmengine.registry import init_default_scope
 from torch import nn
 
 from ptnt_mm.config.build import build_model
-from ptnt_mm.config.class_names import (
-    compare_class_names,
-    find_classes,
-)
+from ptnt_mm.config.class_names import compare_class_names, find_classes
 from ptnt_mm.config.hosts import HOSTS, import_host
 from ptnt_mm.config.read import require_keys
 from ptnt_mm.config.view import ConfigView
@@ -22,7 +19,7 @@ from ptnt_mm.deploy import Deployed
 from ptnt_mm.engine.hooks.cuda_graphs import graph_parts, require_cuda
 from ptnt_mm.engine.tiled_loops import stated_tiling
 from ptnt_mm.explain.building import explained_building
-from ptnt_mm.inference.image_loaders import PixelLoader
+from ptnt_mm.inference.image_loaders import ConfigLoader, PixelLoader
 from ptnt_mm.inference.predictor import Predictor
 from ptnt_mm.utils.colours import class_colours
 from ptnt_mm.utils.errors import UserError
@@ -65,11 +62,12 @@ def load_predictor(
     scope, name = config.get('default_scope'), config.filename or 'the config'
     if scope not in HOSTS:
         raise UserError(f'{name} has default_scope={scope!r}: expected one of {", ".join(HOSTS)}')
-    model, dataset_meta = load_model(config, checkpoint)
+    view = ConfigView(config)
+    model, dataset_meta = load_model(view, checkpoint)
     predictor_class, _ = _predictors(HOSTS[scope].task)
     with explained_building(name):
-        predictor = predictor_class(model, config, dataset_meta, score_thr)
-        if (tiling := stated_tiling(config)) is not None:
+        predictor = predictor_class(model, dataset_meta, score_thr, ConfigLoader(view))
+        if (tiling := stated_tiling(view)) is not None:
             predictor.tile(tiling)
     move(model, device)
     if cuda_graphs:
@@ -77,7 +75,7 @@ def load_predictor(
     return predictor
 
 
-def load_model(config: Config, checkpoint: str | None) -> tuple[nn.Module, dict[str, Any]]:
+def load_model(view: ConfigView, checkpoint: str | None) -> tuple[nn.Module, dict[str, Any]]:
     """Build a config's model in evaluation mode on the CPU, and load all of its weights.
 
     Also makes the config's host the default scope. None for the checkpoint keeps random weights.
@@ -89,15 +87,14 @@ def load_model(config: Config, checkpoint: str | None) -> tuple[nn.Module, dict[
         UserError: if the model cannot be built, or the checkpoint does not fit it or has the
             classes of the config in another order.
     """
-    name = config.filename or 'the config'
-    model = revert_sync_batchnorm(build_model(config, name)).eval()
-    init_default_scope(ConfigView(config).scope)
-    with explained_building(name):
+    model = revert_sync_batchnorm(build_model(view.config, view.name)).eval()
+    init_default_scope(view.scope)
+    with explained_building(view.name):
         meta = load_strictly(model, checkpoint) if checkpoint else {}
-        data = ConfigView(config).test.metainfo
+        data = view.test.metainfo
         if different := compare_class_names(meta, data, model, str(checkpoint)):
             _logger.warning(different)
-        return model, find_classes(meta, config, model)
+        return model, find_classes(meta, data, model)
 
 
 def load_exported(file: Path, score_thr: float | None = None) -> Predictor:

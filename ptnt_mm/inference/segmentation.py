@@ -4,14 +4,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from mmengine.config import Config
 from mmengine.structures import PixelData
 from mmseg.models.utils import resize
 from mmseg.structures import SegDataSample
-from torch import Tensor, nn
+from torch import Tensor
 
 from ptnt_mm.drawing.class_drawings import paint_map
-from ptnt_mm.inference.image_loaders import ConfigLoader
 from ptnt_mm.inference.predictor import Image, Predictor, fill_sample
 from ptnt_mm.labels.masks import encode_mask
 from ptnt_mm.utils.errors import UserError
@@ -60,11 +58,6 @@ class _Segmenter(Predictor):
 
 class Segmenter(_Segmenter):
     """A segmenter: every pixel has a class, and no score."""
-
-    def __init__(
-        self, model: nn.Module, config: Config, dataset_meta: dict, score_thr: float | None
-    ):
-        super().__init__(model, dataset_meta, score_thr, ConfigLoader(config))
 
     def predict(self, image: Image) -> SegDataSample:
         """Classify each pixel of the original image: ``pred_sem_seg``, (1, H, W)."""

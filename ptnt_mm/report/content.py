@@ -84,7 +84,7 @@ def page_content(
         confusion=_most_confused,
         charts=charts,
         galleries=[
-            collect_gallery(kind, colours, size, stated_range(runs[0].config)) if kind else None
+            collect_gallery(kind, colours, size, stated_range(runs[0].view.test)) if kind else None
             for kind in (detectors, segmenters)
         ],
     )

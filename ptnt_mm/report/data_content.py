@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from mmengine.config import Config
 
 from ptnt_mm.check import inspection
 from ptnt_mm.check.class_names import findings_of_names
@@ -87,14 +86,13 @@ class Network:
     notes: list[str] = field(default_factory=list)
 
 
-def data_content(config: Config, folder: Path) -> dict[str, Any]:
+def data_content(view: ConfigView, folder: Path) -> dict[str, Any]:
     """Return the variables of the template ``data.html``.
 
     Args:
-        config: The config.
+        view: The config.
         folder: The folder of its project, which may have a ``problems.txt``.
     """
-    view = ConfigView(config)
     data, network, findings = Data(), Network(), []
     try:
         import_host(view.scope)
@@ -107,8 +105,8 @@ def data_content(config: Config, folder: Path) -> dict[str, Any]:
     colours = list(map(as_hex, palette))
     classes = list(_classes(data, colours))
     sides = np.concatenate([row.sides for row in classes]) if classes else np.zeros(0)
-    problems = _problems(folder, config.get('images'), data)
-    value_range = stated_range(config)
+    problems = _problems(folder, view.config.get('images'), data)
+    value_range = stated_range(view.test)
     return dict(
         made=f'{datetime.now():%Y-%m-%d %H:%M} by ptnt_mm {__version__}',
         data=data,

@@ -45,7 +45,8 @@ def report_data(config: Config, out: Path | str | None = None, overwrite: bool =
         raise UserError(
             f'{error}: a page about data needs more packages: pip install {_PACKAGES}'
         ) from error
-    ConfigView(config).require_files(['train'])
+    view = ConfigView(config)
+    view.require_files(['train'])
     folder, source = _place(config)
     default = folder / DATA_PAGE
     page = default if out is None else Path(out)
@@ -57,7 +58,7 @@ def report_data(config: Config, out: Path | str | None = None, overwrite: bool =
         title=f'Data of {Path(source).stem}',
         generator='ptnt report --data',
         command=shlex.join(['ptnt', 'report', '--data', source]),
-        **data_content(config, folder),
+        **data_content(view, folder),
     )
     return page
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Self
 
 import numpy as np
-from mmengine.config import Config
 from sklearn.metrics import confusion_matrix
 
 from ptnt_mm.config.settings import type_name
@@ -50,12 +49,12 @@ class DetectionReport:
     unit = SCORE
 
     @classmethod
-    def read(cls, config: Config, evaluator: dict, folder: Path) -> Self:
+    def read(cls, view: ConfigView, evaluator: dict, folder: Path) -> Self:
         """Compare the results in a folder with the ground truth that its config names.
 
         Raises a UserError if either cannot be read, or there are no objects.
         """
-        sets = ConfigView(config).test.data_sets
+        sets = view.test.data_sets
         names = sets[0].metainfo.get('classes', ())
         truth = evaluator.get('ann_file') or sets[0].path(sets[0].settings.get('ann_file'))
         if truth is None:
@@ -63,7 +62,7 @@ class DetectionReport:
         limit = LIMIT if type_name(evaluator) == 'CocoMetric' else None
         scores = [
             score_results(read_annotations(Path(truth)), file, kind, names, limit)
-            for kind, file in cls.prediction_files(config, evaluator, folder).items()
+            for kind, file in cls.prediction_files(view, evaluator, folder).items()
         ]
         prefixes = (part.prefixes.get('img') or '' for part in sets)
         roots = (part.settings.get('data_root') or '' for part in sets)
@@ -71,7 +70,7 @@ class DetectionReport:
         return cls(scores, folders, Path(truth))
 
     @staticmethod
-    def prediction_files(config: Config, evaluator: dict, folder: Path) -> dict[str, Path]:
+    def prediction_files(view: ConfigView, evaluator: dict, folder: Path) -> dict[str, Path]:
         """The files of results for those of 'bbox' and 'segm' that are evaluated."""
         metric = evaluator.get('metric', 'bbox')
         asked = [metric] if isinstance(metric, str) else metric

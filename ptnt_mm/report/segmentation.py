@@ -9,14 +9,13 @@ from typing import Self
 
 import numpy as np
 import torch
-from mmengine.config import Config
 from mmengine.registry import DATASETS, DefaultScope
 from mmseg.evaluation import IoUMetric
 from PIL import Image
 from torch.utils.data import Dataset
 
 from ptnt_mm.config.settings import type_name
-from ptnt_mm.config.view import ConfigView
+from ptnt_mm.config.view import ConfigView, unwrapped
 from ptnt_mm.drawing.page import class_map
 from ptnt_mm.explain.building import explained_building
 from ptnt_mm.labels.class_masks import IGNORED
@@ -42,12 +41,12 @@ class SegmentationReport:
     unit = PERCENT
 
     @classmethod
-    def read(cls, config: Config, evaluator: dict, folder: Path) -> Self:
+    def read(cls, view: ConfigView, evaluator: dict, folder: Path) -> Self:
         """Compare the maps in a folder with the ground truth that its config names.
 
         Raises a UserError if either cannot be read, or their sizes differ.
         """
-        data_set = _data_set(config)
+        data_set = _data_set(view)
         files = list(_map_files(data_set, folder).values())
         report = cls(data_set, files, evaluator.get('ignore_index', IGNORED))
         # All maps are read now, so that an unreadable one is an error here and not on the page.
@@ -55,9 +54,9 @@ class SegmentationReport:
         return report
 
     @staticmethod
-    def prediction_files(config: Config, evaluator: dict, folder: Path) -> dict[str, Path]:
+    def prediction_files(view: ConfigView, evaluator: dict, folder: Path) -> dict[str, Path]:
         """The map of each test image by its name; a UserError if two images share a name."""
-        return _map_files(_data_set(config), folder)
+        return _map_files(_data_set(view), folder)
 
     @property
     def names(self) -> list[str]:
@@ -163,13 +162,13 @@ def _metrics(counts: np.ndarray) -> dict[str, np.ndarray]:
     return IoUMetric.total_area_to_metrics(*map(torch.from_numpy, areas))
 
 
-def _data_set(config: Config) -> Dataset:
+def _data_set(view: ConfigView) -> Dataset:
     """The test data set, which loads only masks."""
-    config = copy.deepcopy(config)
-    for part in ConfigView(config).test.data_sets:
+    settings = copy.deepcopy(view.test.dataset)
+    for part in unwrapped(settings, view.scope):
         part.settings['pipeline'] = [s for s in part.pipeline if type_name(s) == 'LoadAnnotations']
     with explained_building('the test data set'), DefaultScope.overwrite_default_scope('mmseg'):
-        return DATASETS.build(config.test_dataloader.dataset)
+        return DATASETS.build(settings)
 
 
 def _map_files(data_set: Dataset, folder: Path) -> dict[str, Path]:

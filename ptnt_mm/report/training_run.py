@@ -74,45 +74,46 @@ class TrainingRun:
         return best_checkpoint(self.work_dir)
 
     @cached_property
-    def _view(self) -> ConfigView:
+    def view(self) -> ConfigView:
+        """What its config means."""
         return ConfigView(self.config)
 
     @property
     def task(self) -> str | None:
         """'detection' or 'segmentation'; None if its predictions cannot be read here."""
-        host = self._view.host
+        host = self.view.host
         return host.task if host and host.task in ('detection', 'segmentation') else None
 
     @property
     def split(self) -> str:
         """Which split its test data are: often the validation split, and then that is the name."""
-        tested = self._view.test.files
+        tested = self.view.test.files
         for split, name in (('val', 'validation'), ('train', 'training')):
-            if tested and tested == self._view.split(split).files:
+            if tested and tested == self.view.split(split).files:
                 return name
         return 'test'
 
     def evaluation_config(self) -> Config:
         """The config, with a single evaluator, which writes the predictions."""
-        config = copy.deepcopy(self.config)
-        kind, evaluator = self._reading(config)
-        evaluator[kind.output] = str(self.predictions / 'predictions')
+        config = copy.copy(self.config)
+        kind, evaluator = self._reading()
         # Others may write files too.
-        config.test_evaluator = evaluator
+        output = {kind.output: str(self.predictions / 'predictions')}
+        config.test_evaluator = dict(evaluator, **output)
         return config
 
     def has_predictions(self) -> bool:
         """Whether all predictions exist, and are newer than the weights, or the log without any."""
-        kind, evaluator = self._reading(self.config)
-        files = kind.prediction_files(self.config, evaluator, self.predictions).values()
+        kind, evaluator = self._reading()
+        files = kind.prediction_files(self.view, evaluator, self.predictions).values()
         times = [file.stat().st_mtime if file.is_file() else 0 for file in files]
         trained = self.checkpoint or scalar_files(self.work_dir)[-1]
         return min(times, default=0) >= trained.stat().st_mtime
 
     def read_report(self) -> 'DetectionReport | SegmentationReport':
         """Compare predictions with the ground truth; raises a UserError if one cannot be read."""
-        kind, evaluator = self._reading(self.config)
-        return kind.read(self.config, evaluator, self.predictions)
+        kind, evaluator = self._reading()
+        return kind.read(self.view, evaluator, self.predictions)
 
     @cached_property
     def _text(self) -> str:
@@ -126,7 +127,7 @@ class TrainingRun:
         unit = 'epoch' if self.log.counts_epochs else 'iteration'
         saved = (int(number) for number, of in _SAVED.findall(self._text) if of == unit)
         done = max([self.log.completed, *saved])
-        loop = self._view.train.loop
+        loop = self.view.train.loop
         planned = loop.get('max_epochs' if self.log.counts_epochs else 'max_iters')
         text = counted(done, unit)
         if isinstance(planned, int) and planned > done:
@@ -137,7 +138,7 @@ class TrainingRun:
     def facts(self) -> Iterator[tuple[str, str]]:
         """Names and values: the model, how it was trained, and for how long."""
         started = scalar_files(self.work_dir)[-1].parents[1].name
-        yield 'Model', network_name(self._view)
+        yield 'Model', network_name(self.view)
         yield 'Started', re.sub(r'(....)(..)(..)_(..)(..).*', r'\1-\2-\3 \4:\5', started)
         yield 'Trained for', self.progress()
         yield 'Last logged iteration', str(self.log.train[-1]['step'])
@@ -174,17 +175,19 @@ class TrainingRun:
             for step, value in self.log.points(curve):
                 yield dict(chart=chart, curve=curve, step=step, value=value)
 
-    def _reading(self, config: Config) -> tuple['type[DetectionReport | SegmentationReport]', dict]:
+    def _reading(self) -> tuple['type[DetectionReport | SegmentationReport]', dict]:
         """The class of the report, and the settings of the evaluator that it reads from."""
         if self.task is None:
-            raise UserError(f'predictions of {config.get("default_scope")} cannot be read here')
+            raise UserError(
+                f'predictions of {self.config.get("default_scope")} cannot be read here'
+            )
         # Importing a report imports its host.
-        import_host(config.default_scope)
+        import_host(self.view.scope)
         if self.task == 'detection':
             from ptnt_mm.report.detection import DetectionReport as Report
         else:
             from ptnt_mm.report.segmentation import SegmentationReport as Report
-        settings = ConfigView(config).test.evaluators
+        settings = self.view.test.evaluators
         for evaluator in settings:
             if type_name(evaluator) in Report.metrics:
                 return Report, evaluator

@@ -72,7 +72,7 @@ class Network(NamedTuple):
 
 
 def load_network(
-    config: Config,
+    view: ConfigView,
     checkpoint: str | None,
     device: str | None = None,
     score_thr: float | None = None,
@@ -80,7 +80,7 @@ def load_network(
     """Build the model of a config, and load its weights.
 
     Args:
-        config: Config of a detector, a segmenter or a classifier, or with a backbone or classifier
+        view: Config of a detector, a segmenter or a classifier, or with a backbone or classifier
             of this package as ``model``.
         checkpoint: A training checkpoint or, for one of our classifiers or backbones, a published
             one. None for the weights in ``init_cfg`` of the backbone.
@@ -91,8 +91,7 @@ def load_network(
         UserError: if the model is none of these or cannot be built, the checkpoint does not fit
             it, or the device is not available.
     """
-    view = ConfigView(config)
-    name, host = view.name, view.host
+    config, name, host = view.config, view.name, view.host
     task, predictor, silence = host.task if host else None, None, ''
     if task == 'classification' and 'test_dataloader' not in config:
         task = None

@@ -11,8 +11,9 @@ from mmengine.config import Config
 from ptnt_mm.config.read import require_keys
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.config.zoo import PROJECT_CONFIG
+from ptnt_mm.data.image_files import read_image
 from ptnt_mm.drawing.page import photograph, write_page
-from ptnt_mm.engine.load_in_range import read_picture
+from ptnt_mm.engine.load_in_range import stated_range
 from ptnt_mm.utils.decoding import type_and_shape
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.progress import watched
@@ -188,19 +189,21 @@ def visualize(
         raise UserError('ptnt visualize needs scikit-learn: pip install scikit-learn')
     for config, _ in networks:
         require_keys(config, ('model',))
+    views = [ConfigView(config) for config, _ in networks]
     name = _name_of(networks[0][0])
     folder = Path('work_dirs', 'visualize', name) if out is None else Path(out)
     page = folder / 'index.html'
     _check_page(page, overwrite)
-    _check_box(box, *networks[0])
+    _check_box(box, views[0], networks[0][1])
     question = Question(at, box, channels, blocks)
-    pixels = {file: read_picture(file, networks[0][0]) for file in map(Path, images)}
+    value_range = stated_range(views[0].test)
+    pixels = {file: read_image(file, value_range) for file in map(Path, images)}
     for file, image in pixels.items():
         question.check_point(file, image)
     labels = 'AB' if len(networks) > 1 else ['']
     loaded = {
-        label: load_network(config, checkpoint and str(checkpoint), device, score_thr)
-        for label, (config, checkpoint) in zip(labels, networks, strict=True)
+        label: load_network(view, checkpoint and str(checkpoint), device, score_thr)
+        for label, view, (_, checkpoint) in zip(labels, views, networks, strict=True)
     }
     write_network_page(page, f'What {name} sees', loaded, pixels, question)
     return page
@@ -219,12 +222,12 @@ def _check_page(page: Path, overwrite: bool) -> None:
         raise UserError(f'{page} exists: choose another `out`, or pass `overwrite=True`')
 
 
-def _check_box(box: int | None, config: Config, checkpoint: Path | str | None) -> None:
+def _check_box(box: int | None, view: ConfigView, checkpoint: Path | str | None) -> None:
     """Raise a UserError if the network cannot predict boxes."""
-    host = ConfigView(config).host
+    host = view.host
     if box is not None and (host is None or host.task != 'detection'):
         raise UserError(
-            f'`box={box}`: {config.filename} is not a detector: choose a point with `at`'
+            f'`box={box}`: {view.config.filename} is not a detector: choose a point with `at`'
         )
     if box is not None and checkpoint is None:
         raise UserError(f'`box={box}` needs a checkpoint: without training, no box is meaningful')

@@ -164,7 +164,7 @@ def test_a_failure_without_a_message_shows_its_line(demo: Demo):
 
 
 def augmented(demo: Demo) -> ConfigView:
-    return ConfigView(with_tta(demo.config()))
+    return with_tta(ConfigView(demo.config()))
 
 
 def test_evaluation_is_tried_before_testing(demo: Demo):

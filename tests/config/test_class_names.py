@@ -7,6 +7,7 @@ from mmengine.config import Config
 from torch import nn
 
 from ptnt_mm.config.class_names import compare_class_names, find_classes
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.colours import PALETTE, class_colours
 from ptnt_mm.utils.errors import UserError
 
@@ -21,7 +22,8 @@ class Head(nn.Module):
 
 def find(meta: dict, dataset: dict, num_classes: int = 2) -> dict:
     config = Config(dict(default_scope='mmdet', test_dataloader=dict(dataset=dataset)))
-    return find_classes(meta, config, nn.Sequential(Head(1), Head(num_classes)))
+    model = nn.Sequential(Head(1), Head(num_classes))
+    return find_classes(meta, ConfigView(config).test.metainfo, model)
 
 
 COCO = dict(type='CocoDataset')

@@ -39,7 +39,7 @@ def test_the_views_of_an_image(task: str, tmp_path: Path):
     file = tmp_path / 'a.png'
     image = np.random.default_rng(0).integers(256, size=(*SIZE[::-1], 3), dtype=np.uint8)
     Image.fromarray(image).save(file)
-    steps = with_tta(config_of(task)).test_dataloader.dataset.pipeline
+    steps = with_tta(ConfigView(config_of(task))).config.test_dataloader.dataset.pipeline
     entries = dict(img_path=str(file), img_id=0, instances=[], gt_label=0, seg_fields=[])
     entries |= dict(seg_map_path=str(file), reduce_zero_label=False)
     with DefaultScope.overwrite_default_scope(HOSTS[task]):
@@ -57,7 +57,7 @@ def test_the_views_of_an_image(task: str, tmp_path: Path):
 
 
 def test_a_model_merges_as_many_boxes_as_the_detector_finds():
-    model = with_tta(config_of('detection')).tta_model
+    model = with_tta(ConfigView(config_of('detection'))).config.tta_model
     assert model.tta_cfg.max_per_img == 300
 
 
@@ -65,7 +65,7 @@ def test_what_a_config_states_is_used():
     config = config_of('instance')
     own = Config.fromfile(ROOT / 'configs/_base_/tta/detection.py')
     config.merge_from_dict(own.to_dict())
-    augmented = with_tta(config)
+    augmented = with_tta(ConfigView(config)).config
     assert augmented.tta_model == own.tta_model
     assert augmented.test_dataloader.dataset.pipeline == own.tta_pipeline
     assert config.test_dataloader.dataset.pipeline != own.tta_pipeline
@@ -78,11 +78,11 @@ def test_scales_near_the_own_one_are_not_spoken_of():
     config = config_of('detection', scale=(1333, 800))
     config.merge_from_dict(Config.fromfile(ROOT / 'configs/_base_/tta/detection.py').to_dict())
     assert not list(check_tta_scales(ConfigView(config)))
-    assert not list(check_tta_scales(ConfigView(with_tta(config_of('semantic')))))
+    assert not list(check_tta_scales(with_tta(ConfigView(config_of('semantic')))))
 
 
 def test_a_host_without_such_a_model_needs_one():
     config = config_of('detection')
     config.default_scope = 'mmrotate'
     with pytest.raises(UserError, match='tta_model and tta_pipeline'):
-        with_tta(config)
+        with_tta(ConfigView(config))

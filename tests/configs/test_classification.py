@@ -205,7 +205,7 @@ def _train(config: Config) -> tuple[dict, dict]:
     """The weights and their averages after a run, checked as every run is."""
     check_before_training(ConfigView(config))
     config.experiment_name = Path(config.work_dir).name
-    runner = build_runner(config)
+    runner = build_runner(ConfigView(config))
     runner.train()
     (hook,) = (hook for hook in runner.hooks if type(hook).__name__ == 'EMAHook')
     assert runner.model.data_preprocessor.batch_augments is not None

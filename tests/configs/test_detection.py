@@ -274,7 +274,7 @@ def test_the_authors_weights_reach_the_detector_whole_or_not_at_all(tmp_path: Pa
     training = dict(epoch=299, arch='ptnt_s', optimizer={}, args=Namespace(lr=1e-3), metric=82.0)
     file = tmp_path / 'authors.pth.tar'
     config = ptnt_mm.get_config('retinanet_ptnt_s_1x')
-    use_pretrained(config, str(file))
+    use_pretrained(ConfigView(config), str(file))
 
     torch.save(dict(training, state_dict=weights), file)
     detector = build(config)

@@ -19,6 +19,7 @@ from toy import evaluated, quick, same, toy_iterations
 from benchmark.graph_stand_in import GraphStandIn
 from ptnt_mm import api
 from ptnt_mm.config.build import unwrapped
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine import modes
 from ptnt_mm.engine.hooks import CompileHook, CudaGraphHook
 from ptnt_mm.engine.hooks import cuda_graphs as module
@@ -406,6 +407,6 @@ def test_batches_are_padded_to_fewer_sizes(transform, divisor, expected, monkeyp
     model = dict(data_preprocessor=dict(type='DetDataPreprocessor', pad_size_divisor=divisor))
     config = Config(dict(model=model, train_dataloader=loader, optim_wrapper={}))
     config.optim_wrapper = dict(type='OptimWrapper')
-    changed = modes.with_modes(config, cuda_graphs=True)
-    assert changed.model.data_preprocessor.pad_size_divisor == expected
-    assert [hook['type'] for hook in changed.custom_hooks] == ['CudaGraphHook']
+    modes.use_modes(ConfigView(config), cuda_graphs=True)
+    assert config.model.data_preprocessor.pad_size_divisor == expected
+    assert [hook['type'] for hook in config.custom_hooks] == ['CudaGraphHook']

@@ -23,7 +23,7 @@ def stretched(epochs: int, **settings) -> Config:
     """A config of ten epochs, stretched."""
     settings.setdefault('train_cfg', dict(max_epochs=BEFORE))
     config = Config(settings)
-    stretch(config, epochs)
+    stretch(ConfigView(config), epochs)
     return config
 
 
@@ -117,7 +117,7 @@ def test_less_than_an_epoch_becomes_iterations(
     schedules: dict | list, before: int, epochs: int, length: int, expected: dict[int, float]
 ):
     config = Config(dict(train_cfg=dict(max_epochs=before), param_scheduler=schedules))
-    stretch(config, epochs)
+    stretch(ConfigView(config), epochs)
     assert not [*check_rules(ConfigView(config), RULES, KEYS)]
     optimizer = SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
     defaults = dict(optimizer=optimizer, epoch_length=length)
@@ -188,7 +188,7 @@ def test_hooks_and_heads_follow():
 )
 def test_no_rule_finds_a_fault_in_a_stretched_config(name: str, epochs: int):
     config = ptnt_mm.get_config(name)
-    stretch(config, epochs)
+    stretch(ConfigView(config), epochs)
     assert [str(finding) for finding in check_rules(ConfigView(config), RULES, KEYS)] == []
 
 

@@ -11,6 +11,7 @@ from mmengine.config import Config
 from mmengine.registry import VISUALIZERS
 from mmengine.structures import InstanceData
 
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.evaluation_outputs import DumpMaps, add_drawing, add_dump
 from ptnt_mm.utils.errors import UserError
 
@@ -32,19 +33,19 @@ def config_of(scope: str | None, **more: object) -> Config:
 )
 def test_a_dump_comes_after_the_other_evaluators(scope: str | None, kind: str):
     config = config_of(scope)
-    add_dump(config, Path('x.pkl'))
+    add_dump(ConfigView(config), Path('x.pkl'))
     first, second = config.test_evaluator
     assert (first.type, second.type, second.out_file_path) == ('First', kind, 'x.pkl')
 
 
 def test_other_endings_are_refused():
     with pytest.raises(UserError, match=r'`out=maps`: .* must end in \.pkl'):
-        add_dump(config_of('mmseg'), Path('maps'))
+        add_dump(ConfigView(config_of('mmseg')), Path('maps'))
 
 
 def test_detectors_are_drawn_by_the_hosts_hook():
     config = config_of('mmdet')
-    add_drawing(config, Path('/shown'))
+    add_drawing(ConfigView(config), Path('/shown'))
     hook = config.default_hooks.visualization
     assert hook.draw and hook.test_out_dir == '/shown' and 'custom_hooks' not in config
 
@@ -61,7 +62,7 @@ def test_detectors_are_drawn_by_the_hosts_hook():
 def test_pictures_of_detectors_grow_with_the_image(visualizer: dict, is_ours: bool):
     config = config_of('mmdet')
     config.visualizer = visualizer
-    add_drawing(config, Path('/shown'))
+    add_drawing(ConfigView(config), Path('/shown'))
     assert (config.visualizer.type != visualizer['type']) == is_ours
     if not is_ours:
         return
@@ -89,14 +90,14 @@ def test_what_the_hosts_hook_needs(missing: str, message: str):
     config = config_of('mmdet')
     config[missing] = None
     with pytest.raises(UserError, match=f'`show_dir` needs {message}'):
-        add_drawing(config, Path('/shown'))
+        add_drawing(ConfigView(config), Path('/shown'))
 
 
 def test_the_hosts_hook_does_not_know_ranges():
     steps = [dict(type='LoadImageInRange', value_range=(0, 4095))]
     config = config_of('mmdet', test_dataloader=dict(dataset=dict(type='X', pipeline=steps)))
     with pytest.raises(UserError, match='LoadImageInRange'):
-        add_drawing(config, Path('/shown'))
+        add_drawing(ConfigView(config), Path('/shown'))
 
 
 def data_set(root: str, prefix: str) -> dict:
@@ -117,7 +118,7 @@ def test_maps_are_drawn_by_our_hook(dataset: dict, root: str):
     config.custom_hooks = [dict(type='Other')]
     # Neither is needed.
     config.visualizer = config.default_hooks = None
-    add_drawing(config, Path('/shown'))
+    add_drawing(ConfigView(config), Path('/shown'))
     other, hook = config.custom_hooks
     assert other == dict(type='Other')
     assert hook == dict(type='DrawPredictionsHook', folder='/shown', root=root)
@@ -161,11 +162,11 @@ def test_pictures_need_a_folder(tmp_path: Path, scope: str):
     file.touch()
     for folder in (file, file / 'below'):
         with pytest.raises(UserError, match=r'`show_dir=.*`: .*/notes\.txt is a file, not a fold'):
-            add_drawing(config_of(scope), folder)
+            add_drawing(ConfigView(config_of(scope)), folder)
 
 
 def test_a_dump_needs_a_folder_that_is_there(tmp_path: Path):
     file = tmp_path / 'nowhere' / 'x.pkl'
     with pytest.raises(UserError, match=r'x\.pkl cannot be written: there is no folder'):
-        add_dump(config_of('mmdet'), file)
+        add_dump(ConfigView(config_of('mmdet')), file)
     assert not file.parent.exists()

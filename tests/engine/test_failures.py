@@ -17,6 +17,7 @@ from mmengine.runner import Runner, loops
 from torch.utils.data import get_worker_info
 from toy import ToyModel, ToyNoise, quick, toy_config, toy_iterations, train
 
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.failures import (
     explain_failure,
     failed_test_explained,
@@ -203,7 +204,7 @@ def test_full_disk_at_the_start_is_explained(tmp_path: Path, monkeypatch):
     config = toy_config(tmp_path)
     config.experiment_name = 'full'
     with pytest.raises(UserError, match='the disk is full'):
-        build_runner(config)
+        build_runner(ConfigView(config))
 
 
 class Full(io.StringIO):
@@ -217,7 +218,7 @@ def test_a_log_that_cannot_be_written_prints_no_traceback(tmp_path: Path, capsys
     """A full disk would print a traceback for each line."""
     config = toy_config(tmp_path)
     config.experiment_name = 'full_log'
-    logger = build_runner(config).logger
+    logger = build_runner(ConfigView(config)).logger
     (file,) = (handler for handler in logger.handlers if isinstance(handler, logging.FileHandler))
     file.setStream(Full())
     logger.warning('one more line')

@@ -12,8 +12,9 @@ from mmcv.transforms import Compose
 from mmengine.config import Config
 from PIL import Image
 
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.deploy.pixels import to_rgb
-from ptnt_mm.engine.load_in_range import LoadImageInRange, read_picture
+from ptnt_mm.engine.load_in_range import LoadImageInRange, stated_range
 from ptnt_mm.utils.decoding import read_rgb, scaled
 from ptnt_mm.utils.errors import UserError
 
@@ -58,7 +59,7 @@ def test_the_same_pixels_everywhere(name: str, tmp_path: Path):
     np.testing.assert_array_equal(read_rgb(file, (0, 4095)), expected)
     np.testing.assert_array_equal(to_rgb(file, (0, 4095)), expected)
     config = Config(dict(test_dataloader=dict(dataset=dict(type='X', pipeline=[step]))))
-    np.testing.assert_array_equal(read_picture(file, config), expected[..., ::-1])
+    assert stated_range(ConfigView(config).test) == (0, 4095)
 
 
 def test_without_opencv_grey_is_read_and_colours_are_refused(tmp_path: Path, monkeypatch):

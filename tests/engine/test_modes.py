@@ -8,6 +8,7 @@ from mmengine.config import Config
 
 from ptnt_mm import api
 from ptnt_mm.cli.main import run
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine import modes
 from ptnt_mm.engine.modes import LOG_BACKENDS, log_to_package
 from ptnt_mm.utils.errors import UserError
@@ -26,18 +27,18 @@ def test_a_backend_is_added_to_those_that_are_there(package: str):
             custom_hooks=[dict(type='Mine')],
         )
     )
-    log_to_package(config, package)
+    log_to_package(ConfigView(config), package)
     kinds = [backend['type'] for backend in config.visualizer.vis_backends]
     assert kinds == ['LocalVisBackend', LOG_BACKENDS[package]['type']]
     assert config.visualizer.type == 'DetLocalVisualizer'
     assert [hook.type for hook in config.custom_hooks] == ['Mine', 'DrawValidationHook']
-    log_to_package(config, package)
+    log_to_package(ConfigView(config), package)
     assert len(config.visualizer.vis_backends) == len(config.custom_hooks) == 2
 
 
 def test_a_config_without_a_visualizer_keeps_its_scalars():
     config = Config(dict(visualizer=None))
-    log_to_package(config, 'tensorboard')
+    log_to_package(ConfigView(config), 'tensorboard')
     kinds = [backend['type'] for backend in config.visualizer.vis_backends]
     assert kinds == ['LocalVisBackend', 'TensorboardVisBackend']
 
@@ -53,8 +54,7 @@ def test_a_missing_package_is_one_line(monkeypatch, tmp_path: Path, capsys):
 
 def test_modes_become_settings():
     config = Config(dict(auto_scale_lr=dict(base_batch_size=8), randomness=dict(seed=3)))
-    modes.use_deterministic(config)
-    modes.scale_learning_rate(config)
+    modes.use_modes(ConfigView(config), deterministic=True, auto_scale_lr=True)
     assert config.randomness == dict(seed=3, deterministic=True) and config.auto_scale_lr.enable
 
 
@@ -74,14 +74,14 @@ def test_mixed_precision_is_bfloat16_where_the_gpu_has_it(monkeypatch, supported
 
 @pytest.mark.usefixtures('_accelerator')
 def test_sync_bn():
-    changed = Config(dict(optim_wrapper=dict(type='OptimWrapper')))
-    modes.use_sync_bn(changed)
-    assert changed.sync_bn == 'torch'
+    config = Config()
+    modes.use_modes(ConfigView(config), sync_bn=True)
+    assert config.sync_bn == 'torch'
 
 
 def test_an_unknown_package_is_named():
     with pytest.raises(UserError, match="'wandbb'.*'wandb'"):
-        log_to_package(Config(), 'wandbb')
+        log_to_package(ConfigView(Config()), 'wandbb')
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason='needs a machine without a GPU')

@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.progress import Progress
 from toy import evaluated, quick, toy_config, toy_iterations
 
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.class_scores import class_scores, keeping_class_scores
 from ptnt_mm.engine.run_display import best_scores, display_of
 from ptnt_mm.engine.runner import build_runner
@@ -51,7 +52,7 @@ def epochs(folder: Path) -> Config:
 
 def test_a_terminal_keeps_one_line_for_each_epoch_and_evaluation(tmp_path: Path, monkeypatch):
     screen = terminal(monkeypatch)
-    runner = build_runner(epochs(tmp_path))
+    runner = build_runner(ConfigView(epochs(tmp_path)))
     with display_of(runner) as display:
         runner.train()
     text = re.sub(r'\x1b\[[\d;?]*[A-Za-z]', '', screen.getvalue())
@@ -66,7 +67,7 @@ def test_nothing_is_left_on_a_terminal_after_an_error(tmp_path: Path, monkeypatc
         raise RuntimeError('broken')
 
     screen = terminal(monkeypatch)
-    runner = build_runner(epochs(tmp_path))
+    runner = build_runner(ConfigView(epochs(tmp_path)))
     monkeypatch.setattr(type(runner.model), 'train_step', fail)
     with pytest.raises(RuntimeError, match='broken'), display_of(runner):
         runner.train()
@@ -77,7 +78,7 @@ def test_a_file_gets_a_line_for_each_interval(tmp_path: Path, capsys):
     config = quick(toy_iterations(tmp_path, 5))
     config.experiment_name = str(tmp_path)
     config.default_hooks.logger = dict(type='LoggerHook', interval=2)
-    runner = build_runner(config)
+    runner = build_runner(ConfigView(config))
     with display_of(runner):
         runner.train()
     line = r'^iteration  (\d)/5  loss \S+  \S+ images/s  \S+ s left$'
@@ -87,10 +88,10 @@ def test_a_file_gets_a_line_for_each_interval(tmp_path: Path, capsys):
 
 def test_the_model_that_a_run_starts_from_is_named(tmp_path: Path, capsys):
     first = epochs(tmp_path / 'first')
-    build_runner(first).train()
+    build_runner(ConfigView(first)).train()
     second = epochs(tmp_path / 'second')
     second.load_from = str(tmp_path / 'first' / 'epoch_2.pth')
-    runner = build_runner(second)
+    runner = build_runner(ConfigView(second))
     with display_of(runner):
         runner.train()
     words = capsys.readouterr().out.split()  # a long path has its own line
@@ -140,7 +141,7 @@ def test_times_are_short():
 def test_what_a_run_does_not_log_is_left_out(tmp_path: Path, capsys):
     config = epochs(tmp_path)
     config.default_hooks.timer = None
-    runner = build_runner(config)
+    runner = build_runner(ConfigView(config))
     runner.register_hook(Revalidating())
     with display_of(runner) as display:
         runner.train()
@@ -203,7 +204,7 @@ def test_scores_of_classes_are_those_of_the_metric(tmp_path: Path, kind, thresho
 def test_a_runner_of_another_class_prints_as_little(tmp_path: Path):
     config = toy_config(tmp_path)
     config.update(experiment_name='another_class', runner_type='mmengine.Runner')
-    runner = build_runner(config)
+    runner = build_runner(ConfigView(config))
     assert type(runner) is Runner
     handlers = [type(handler) for handler in runner.logger.handlers]
     assert handlers == [TerminalHandler, logging.FileHandler]

@@ -31,7 +31,7 @@ def _checkpoint(folder: Path, meta: object) -> str:
 
 def test_pretrained_weights_keep_the_statistics_of_the_stem():
     config = _config()
-    use_pretrained(config, '~/weights.pth')
+    use_pretrained(ConfigView(config), '~/weights.pth')
     backbone = config.model.backbone
     assert backbone.init_cfg == dict(type='Pretrained', checkpoint='~/weights.pth')
     assert backbone.norm_cfg == dict(type='BN', requires_grad=False) and backbone.norm_eval
@@ -49,7 +49,7 @@ def test_pretrained_weights_keep_the_statistics_of_the_stem():
 )
 def test_the_config_decides_about_its_norms(chosen: dict):
     config = _config(**chosen)
-    use_pretrained(config, 'weights.pth')
+    use_pretrained(ConfigView(config), 'weights.pth')
     found = {key: config.model.backbone.get(key) for key in ('norm_cfg', 'norm_eval')}
     assert found == dict(norm_cfg=None, norm_eval=None) | chosen
 
@@ -57,7 +57,7 @@ def test_the_config_decides_about_its_norms(chosen: dict):
 def test_the_norms_of_other_backbones_are_left_alone():
     settings = dict(type='mmdet.ResNet', depth=50, norm_cfg=dict(type='BN', requires_grad=True))
     config = Config(dict(default_scope='mmdet', model=dict(backbone=dict(settings))))
-    use_pretrained(config, 'weights.pth')
+    use_pretrained(ConfigView(config), 'weights.pth')
     assert config.model.backbone.pop('init_cfg').checkpoint == 'weights.pth'
     assert config.model.backbone == settings
 
@@ -70,14 +70,14 @@ def test_a_checkpoint_without_a_type_is_pretrained():
 @pytest.mark.parametrize('kind', ['TNT', 'CPVT'])
 def test_a_backbone_without_statistics_only_gets_its_weights(kind: str):
     config = Config(dict(model=dict(backbone=dict(type=kind, arch='small'))))
-    use_pretrained(config, 'weights.pth')
+    use_pretrained(ConfigView(config), 'weights.pth')
     init = dict(type='Pretrained', checkpoint='weights.pth')
     assert config.model.backbone == dict(type=kind, arch='small', init_cfg=init)
 
 
 def test_pretrained_weights_need_a_backbone():
     with pytest.raises(UserError, match='Any has no backbone'):
-        use_pretrained(Config(dict(model=dict(type='Any'))), 'weights.pth')
+        use_pretrained(ConfigView(Config(dict(model=dict(type='Any')))), 'weights.pth')
 
 
 @pytest.mark.parametrize(
@@ -103,12 +103,12 @@ def test_a_missing_file_is_named_and_an_address_is_left_to_the_reader():
 
 def test_published_weights_have_names():
     config = Config(dict(model=dict(backbone=dict(type='TNT', arch='small'))))
-    use_pretrained(config, 'tnt_s')
+    use_pretrained(ConfigView(config), 'tnt_s')
     assert check_start(ConfigView(config)).startswith('https://github.com/huawei-noah/')
-    use_pretrained(config, 'tnt_m')
+    use_pretrained(ConfigView(config), 'tnt_m')
     with pytest.raises(UserError, match='no file tnt_m to start.*`ptnt weights`.*did you mean'):
         check_start(ConfigView(config))
-    use_pretrained(config, 'ptnt_s')
+    use_pretrained(ConfigView(config), 'ptnt_s')
     with pytest.raises(UserError, match='no direct address: open https://pan.baidu.com/'):
         check_start(ConfigView(config))
 
@@ -133,7 +133,7 @@ def test_a_frozen_stem_without_norms_has_only_stages_to_thaw():
 def test_resuming_forgets_the_pretrained_file_and_stays_frozen_as_begun(tmp_path: Path):
     stored = 'model = dict(backbone=dict(norm_eval=True))'
     config = _config(init_cfg=dict(type='Pretrained', checkpoint='gone.pth'))
-    config = choose_start(config, tmp_path, resume=_checkpoint(tmp_path, dict(cfg=stored))).config
+    choose_start(ConfigView(config), tmp_path, resume=_checkpoint(tmp_path, dict(cfg=stored)))
     assert config.resume and config.load_from and config.model.backbone.init_cfg is None
     assert config.model.backbone.norm_eval
     check_start(ConfigView(config))
@@ -142,7 +142,7 @@ def test_resuming_forgets_the_pretrained_file_and_stays_frozen_as_begun(tmp_path
 @pytest.mark.parametrize('stored', ['', 'model = 3', 'model = dict(backbone=[])', 'no python ('])
 def test_resuming_survives_a_stored_config_of_another_kind(stored: str, tmp_path: Path):
     config = _config()
-    config = choose_start(config, tmp_path, resume=_checkpoint(tmp_path, dict(cfg=stored))).config
+    choose_start(ConfigView(config), tmp_path, resume=_checkpoint(tmp_path, dict(cfg=stored)))
     assert 'norm_eval' not in config.model.backbone
 
 
@@ -159,14 +159,18 @@ def test_resuming_survives_a_stored_config_of_another_kind(stored: str, tmp_path
 )
 def test_resuming_survives_a_stored_config_of_endless_text(stored: str, tmp_path: Path):
     config = _config()
-    start = choose_start(config, tmp_path, resume=_checkpoint(tmp_path, dict(cfg=stored)))
-    assert not start.stored and start.config.resume
+    start = choose_start(
+        ConfigView(config), tmp_path, resume=_checkpoint(tmp_path, dict(cfg=stored))
+    )
+    assert not start.stored and config.resume
 
 
 def test_a_change_cannot_steer_a_terminal(tmp_path: Path):
     config = _config()
     stored = "x = {'\\x1b[2J': 1}"
-    start = choose_start(config, tmp_path, resume=_checkpoint(tmp_path, dict(cfg=stored)))
+    start = choose_start(
+        ConfigView(config), tmp_path, resume=_checkpoint(tmp_path, dict(cfg=stored))
+    )
     lines = list(changed_settings(start.stored, config))
     assert any('[2J, from 1' in line for line in lines) and all(map(str.isprintable, lines))
 
@@ -174,7 +178,7 @@ def test_a_change_cannot_steer_a_terminal(tmp_path: Path):
 @pytest.mark.parametrize('meta', [None, 'text', [1]])
 def test_weights_alone_cannot_be_resumed(meta: object, tmp_path: Path):
     with pytest.raises(UserError):
-        choose_start(_config(), tmp_path, resume=_checkpoint(tmp_path, meta))
+        choose_start(ConfigView(_config()), tmp_path, resume=_checkpoint(tmp_path, meta))
 
 
 def test_resuming_without_a_checkpoint_keeps_the_starting_weights(tmp_path: Path):
@@ -182,9 +186,8 @@ def test_resuming_without_a_checkpoint_keeps_the_starting_weights(tmp_path: Path
     whole = tmp_path / 'whole.pth'
     whole.touch()
     config.load_from = str(whole)
-    start = choose_start(config, tmp_path, resume='auto')
-    config = start.config
-    assert start == Start(config, str(whole))
+    start = choose_start(ConfigView(config), tmp_path, resume='auto')
+    assert start == Start(str(whole))
     assert not config.resume and config.load_from == str(whole)
     assert config.model.backbone.init_cfg.checkpoint == 'backbone.pth'
 
@@ -193,22 +196,24 @@ def test_the_best_checkpoint_has_no_optimizer_to_go_on_with(tmp_path: Path):
     file = tmp_path / 'best_coco_bbox_mAP_epoch_3.pth'
     torch.save(dict(meta=dict(epoch=3), state_dict=dict(a=torch.ones(1))), file)
     with pytest.raises(UserError, match='contains weights only; start from them with `load_from`'):
-        choose_start(_config(), tmp_path, resume=str(file))
+        choose_start(ConfigView(_config()), tmp_path, resume=str(file))
 
 
 def test_a_kept_seed_is_no_change(tmp_path: Path):
     before, now = _config(), _config()
     file = _checkpoint(tmp_path, dict(cfg=before.pretty_text, seed=7))
-    assert not list(changed_settings(choose_start(now, tmp_path, resume=file).stored, now))
+    assert not list(
+        changed_settings(choose_start(ConfigView(now), tmp_path, resume=file).stored, now)
+    )
 
 
 def test_the_seed_is_kept_whatever_the_config(tmp_path: Path):
     for randomness in (None, dict(seed=8, deterministic=True)):
         config = _config()
         config.randomness = randomness
-        config = choose_start(
-            config, tmp_path, resume=_checkpoint(tmp_path, dict(cfg='', seed=7))
-        ).config
+        choose_start(
+            ConfigView(config), tmp_path, resume=_checkpoint(tmp_path, dict(cfg='', seed=7))
+        )
         assert config.randomness == dict(randomness or {}, seed=7)
 
 
@@ -218,9 +223,9 @@ def test_another_seed_cannot_be_asked_for(tmp_path: Path, seed: int | None):
     file = _checkpoint(tmp_path, dict(cfg='', seed=7))
     if seed == 8:
         with pytest.raises(UserError, match='`seed=8`: the run .* has seed 7: omit `seed`'):
-            choose_start(config, tmp_path, resume=file, seed=seed)
+            choose_start(ConfigView(config), tmp_path, resume=file, seed=seed)
     else:
-        config = choose_start(config, tmp_path, resume=file, seed=seed).config
+        choose_start(ConfigView(config), tmp_path, resume=file, seed=seed)
         assert config.randomness.seed == 7
 
 
@@ -230,7 +235,7 @@ def test_changed_settings_are_named(tmp_path: Path):
     now = _config(drop_path_rate=0.2)
     now.merge_from_dict({'optim_wrapper.optimizer.lr': 1e-4, 'steps': [8, 10], 'gone': 1})
     file = _checkpoint(tmp_path, dict(cfg=before.pretty_text))
-    stored = choose_start(now, tmp_path, resume=file).stored
+    stored = choose_start(ConfigView(now), tmp_path, resume=file).stored
     assert list(changed_settings(stored, now)) == [
         'gone, from nothing to 1',
         'model.backbone.drop_path_rate, from 0.1 to 0.2',
@@ -244,26 +249,27 @@ def test_weights_of_a_backbone_alone_are_for_pretrained(tmp_path: Path):
     file = tmp_path / 'backbone.pth'
     torch.save({'outer_pos': torch.ones(1), 'stages.0.weight': torch.ones(1)}, file)
     with pytest.raises(UserError, match='backbone.pth: contains weights only.*`pretrained`'):
-        choose_start(_config(), tmp_path, resume=str(file))
+        choose_start(ConfigView(_config()), tmp_path, resume=str(file))
 
 
 def test_a_command_with_pretrained_weights_is_repeated_to_resume(tmp_path: Path):
     began = 'model = dict(backbone=dict(norm_eval=True))'
     checkpoint = _checkpoint(tmp_path, dict(cfg=began))
     config = _config()
-    config = choose_start(config, tmp_path, pretrained='gone.pth', resume=checkpoint).config
+    choose_start(ConfigView(config), tmp_path, pretrained='gone.pth', resume=checkpoint)
     assert config.resume and config.model.backbone.init_cfg is None
     assert config.model.backbone.norm_eval
     # Without a checkpoint, it starts from the beginning.
     weights = tmp_path / 'backbone.pt'
     weights.touch()
     empty = tmp_path / 'empty'
-    config = choose_start(_config(), empty, pretrained=str(weights), resume='auto').config
+    config = _config()
+    choose_start(ConfigView(config), empty, pretrained=str(weights), resume='auto')
     assert not config.get('resume')
     # Also with the config's own `resume`, which finds nothing either.
     config = _config()
     config.resume = True
-    config = choose_start(config, empty, pretrained=str(weights)).config
+    choose_start(ConfigView(config), empty, pretrained=str(weights))
     assert config.model.backbone.init_cfg.checkpoint == str(weights)
 
 
@@ -271,7 +277,7 @@ def test_a_backbone_without_batch_norm_leaves_no_trace_of_pretrained_weights(tmp
     checkpoint = _checkpoint(tmp_path, dict(cfg="model = dict(backbone=dict(type='TNT'))"))
     config = _config()
     config.model.backbone = dict(type='TNT', arch='small')
-    config = choose_start(config, tmp_path, pretrained='gone.pth', resume=checkpoint).config
+    choose_start(ConfigView(config), tmp_path, pretrained='gone.pth', resume=checkpoint)
     assert config.resume and config.model.backbone.init_cfg is None
 
 
@@ -281,7 +287,7 @@ def test_pretrained_weights_that_would_not_be_used(tmp_path: Path):
     with pytest.raises(
         UserError, match='`pretrained=some.pth`: the whole model starts from .*`load_from`'
     ):
-        choose_start(config, tmp_path, pretrained='some.pth')
+        choose_start(ConfigView(config), tmp_path, pretrained='some.pth')
 
 
 def test_a_run_can_be_named_by_its_folder(tmp_path: Path):
@@ -290,11 +296,10 @@ def test_a_run_can_be_named_by_its_folder(tmp_path: Path):
     work_dir.mkdir(parents=True)
     best = Path(_checkpoint(work_dir, {})).rename(work_dir / 'best_coco_bbox_mAP_epoch_3.pth')
     for folder in (work_dir.parent, work_dir):
-        start = choose_start(_config(), tmp_path, load_from=folder)
-        assert start.config.load_from == str(best)
+        assert choose_start(ConfigView(_config()), tmp_path, load_from=folder).weights == str(best)
     best.unlink()
     with pytest.raises(UserError, match='`load_from=.*project`'):
-        choose_start(_config(), tmp_path, load_from=work_dir.parent)
+        choose_start(ConfigView(_config()), tmp_path, load_from=work_dir.parent)
 
 
 def test_a_resume_reads_its_checkpoint_once(tmp_path: Path):
@@ -302,10 +307,10 @@ def test_a_resume_reads_its_checkpoint_once(tmp_path: Path):
     train(quick(toy_config(tmp_path / 'part', epochs=1)))
     config = quick(toy_config(tmp_path / 'part', epochs=2))
     config.experiment_name = 'reads_once'
-    start = choose_start(config, tmp_path / 'part', resume='auto')
+    start = choose_start(ConfigView(config), tmp_path / 'part', resume='auto')
     assert start.weights == str(tmp_path / 'part' / 'epoch_1.pth')
     Path(start.weights).unlink()
-    weights = build_runner(start.config, start.checkpoint).train().state_dict()
+    weights = build_runner(ConfigView(config), start.checkpoint).train().state_dict()
     assert all(torch.equal(weights[name], whole[name]) for name in whole)
 
 
@@ -329,7 +334,8 @@ def test_a_config_may_resume_as_in_mmengine(
 def test_what_a_config_resumes_is_left_to_the_arguments(tmp_path: Path):
     config = _config()
     config.resume = True
-    assert not choose_start(config, tmp_path).config.resume
+    choose_start(ConfigView(config), tmp_path)
+    assert not config.resume
 
 
 def test_a_config_that_resumes_is_continued_and_started_over_only_on_demand(tmp_path: Path):

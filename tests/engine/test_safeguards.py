@@ -12,6 +12,7 @@ from mmengine.registry import LOOPS, Registry
 from mmengine.runner import IterBasedTrainLoop
 
 from ptnt_mm.config.safeguards import added_hooks, safeguard_names, with_safeguards
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.config.zoo import config_from_file
 from ptnt_mm.engine import hooks
 from ptnt_mm.engine.hooks.health import HealthHook
@@ -31,14 +32,14 @@ def test_the_list_has_all_hooks_but_that_of_checkpoints():
 
 def test_a_config_of_another_package_gets_all_of_them():
     config = Config(dict(custom_hooks=[dict(type='NumClassCheckHook')]))
-    config = with_safeguards(config)
+    config = with_safeguards(ConfigView(config))
     assert names(config) == ['NumClassCheckHook', *HOOKS]
     assert config.default_hooks.checkpoint == dict(type='WholeCheckpointHook', interval=1)
 
 
 def test_what_is_named_keeps_its_settings():
     config = Config(dict(custom_hooks=[dict(type='SkipCorruptImagesHook', limit=3)]))
-    config = with_safeguards(config)
+    config = with_safeguards(ConfigView(config))
     assert config.custom_hooks[0] == dict(type='SkipCorruptImagesHook', limit=3)
     assert len(names(config)) == len(HOOKS)
 
@@ -51,7 +52,7 @@ def test_classes_and_scopes_are_names_too():
                 default_hooks=dict(checkpoint=dict(type=kind, interval=7)),
             )
         )
-        config = with_safeguards(config)
+        config = with_safeguards(ConfigView(config))
         assert 'HealthHook' not in names(config)
         assert config.default_hooks.checkpoint == dict(type='WholeCheckpointHook', interval=7)
 
@@ -65,7 +66,7 @@ def test_iterations_are_repeatable_whatever_the_loop_is_called():
         dict(by_epoch=False),
     ):
         config = Config(dict(train_cfg=dict(name, max_iters=9)))
-        config = with_safeguards(config)
+        config = with_safeguards(ConfigView(config))
         assert config.train_cfg == ours
 
 
@@ -76,13 +77,13 @@ def test_other_loops_stay():
         dict(type='MyIterBasedTrainLoop', max_iters=9),
     ):
         config = Config(dict(train_cfg=loop))
-        config = with_safeguards(config)
+        config = with_safeguards(ConfigView(config))
         assert config.train_cfg == loop
 
 
 def test_checkpoints_can_be_disabled():
     config = Config(dict(default_hooks=dict(checkpoint=None)))
-    config = with_safeguards(config)
+    config = with_safeguards(ConfigView(config))
     assert config.default_hooks.checkpoint is None
 
 
@@ -109,7 +110,7 @@ def test_a_namesake_stays_and_takes_no_place(scope: str, prefix: str, beside: di
         train_cfg=dict(type=loop, max_iters=9, **beside),
         custom_hooks=[dict(type=f'{prefix}StopAtNaNHook', **beside)],
     )
-    config = with_safeguards(Config(given))
+    config = with_safeguards(ConfigView(Config(given)))
     assert config.default_hooks.checkpoint.type == hook and config.train_cfg.type == loop
     assert names(config) == [f'{prefix}StopAtNaNHook', *HOOKS]
 
@@ -121,7 +122,7 @@ def test_each_can_be_left_out(name: str):
         train_cfg=dict(type='IterBasedTrainLoop', max_iters=9),
         safeguards={name: None},
     )
-    config = with_safeguards(Config(given))
+    config = with_safeguards(ConfigView(Config(given)))
     checkpoint = config.get('default_hooks', {}).get('checkpoint', {}).get('type')
     used = {*names(config), checkpoint, config.train_cfg.type}
     assert used & {*safeguard_names()} == {*safeguard_names()} - {name}
@@ -149,7 +150,7 @@ def test_mmengine_reads_the_stored_config_of_each_host_by_itself(tmp_path: Path)
     files = []
     for host, path in PLAIN:
         folder = Path(pytest.importorskip(host).__file__).parent
-        config = with_safeguards(config_from_file(folder / '.mim' / 'configs' / path))
+        config = with_safeguards(ConfigView(config_from_file(folder / '.mim' / 'configs' / path)))
         files.append(str(tmp_path / f'{host}.py'))
         config.dump(files[-1])
     done = subprocess.run([sys.executable, '-c', READ, *files], capture_output=True, text=True)
@@ -158,5 +159,5 @@ def test_mmengine_reads_the_stored_config_of_each_host_by_itself(tmp_path: Path)
 
 @pytest.mark.parametrize('imports', [None, dict(imports='mine'), dict(imports=['mine', 'ptnt_mm'])])
 def test_own_imports_are_kept(imports: dict | None):
-    config = with_safeguards(Config(dict(custom_imports=imports)))
+    config = with_safeguards(ConfigView(Config(dict(custom_imports=imports))))
     assert config.custom_imports.imports == ([] if imports is None else ['mine']) + ['ptnt_mm']

@@ -19,6 +19,7 @@ from mmengine.runner import Runner
 from mmengine.structures import InstanceData
 from pycocotools import mask as coco
 
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.evaluation_outputs import add_drawing, add_dump
 from ptnt_mm.engine.runner import build_runner
 from ptnt_mm.engine.tiled_loops import stated_tiling
@@ -131,7 +132,8 @@ def config_of(file: Path, work_dir: Path, tile: int | None = 64, **options: Any)
 
 def built(config: Config) -> Runner:
     # Runners of one name would share a visualizer, and its folder.
-    return build_runner(Config({**config.to_dict(), 'experiment_name': uuid4().hex}))
+    config = Config({**config.to_dict(), 'experiment_name': uuid4().hex})
+    return build_runner(ConfigView(config))
 
 
 @pytest.mark.parametrize(('batch_size', 'workers'), [(1, 0), (2, 1)])
@@ -172,7 +174,7 @@ def test_joined_data_sets_are_cut_too(tmp_path: Path):
 def test_masks_are_measured_and_dumped_as_run_lengths(tmp_path: Path):
     file = write_images(tmp_path / 'data', SQUARES, [(8, 8, 40, 40)])
     config = config_of(file, tmp_path, metric=['bbox', 'segm'], has_masks=True)
-    add_dump(config, tmp_path / 'found.pkl')
+    add_dump(ConfigView(config), tmp_path / 'found.pkl')
     scores = built(config).test()
     assert scores['coco/bbox_mAP'] > 0.99 and scores['coco/segm_mAP_50'] == 1.0
     samples = pickle.loads((tmp_path / 'found.pkl').read_bytes())
@@ -183,7 +185,7 @@ def test_masks_are_measured_and_dumped_as_run_lengths(tmp_path: Path):
 def test_masks_of_images_that_are_not_cut_are_dumped(tmp_path: Path):
     file = write_images(tmp_path / 'data', [(8, 8, 40, 40)])
     config = config_of(file, tmp_path, 200, metric='segm', has_masks=True)
-    add_dump(config, tmp_path / 'found.pkl')
+    add_dump(ConfigView(config), tmp_path / 'found.pkl')
     built(config).test()
     (sample,) = pickle.loads((tmp_path / 'found.pkl').read_bytes())
     (mask,) = sample['pred_instances']['masks']
@@ -207,7 +209,7 @@ def test_drawn_objects_have_lines_for_a_tile(tmp_path: Path):
         default_hooks=dict(checkpoint=None, visualization=dict(type='DetVisualizationHook')),
         visualizer=dict(type='DetLocalVisualizer', name=str(tmp_path)),
     )
-    add_drawing(config, tmp_path / 'shown')
+    add_drawing(ConfigView(config), tmp_path / 'shown')
     built(config).test()
     (drawn,) = (tmp_path / 'shown').rglob('*.png')
     # The truth on the left, and the objects on the right.
@@ -234,7 +236,7 @@ def test_impossible_tiles_are_refused(tmp_path: Path, cfg: dict, expected: str):
         with pytest.raises(UserError, match=expected):
             getattr(built(config), name)()
     with pytest.raises(UserError, match=expected):
-        stated_tiling(config)
+        stated_tiling(ConfigView(config))
 
 
 def test_a_pipeline_without_a_file_to_load_is_refused(tmp_path: Path):
@@ -253,11 +255,11 @@ def test_a_model_without_objects_is_refused(tmp_path: Path, monkeypatch: pytest.
 
 def test_the_tiles_of_a_config(tmp_path: Path):
     file = write_images(tmp_path / 'data', SQUARES)
-    assert stated_tiling(config_of(file, tmp_path)) == Tiling(64, 0.2)
-    assert stated_tiling(config_of(file, tmp_path, None)) is None
+    assert stated_tiling(ConfigView(config_of(file, tmp_path))) == Tiling(64, 0.2)
+    assert stated_tiling(ConfigView(config_of(file, tmp_path, None))) is None
     config = config_of(file, tmp_path)
     config.test_cfg = dict(type='ptnt_mm.engine.tiled_loops.TiledTestLoop', tile=99, overlap=0.5)
-    assert stated_tiling(config) == Tiling(99, 0.5)
+    assert stated_tiling(ConfigView(config)) == Tiling(99, 0.5)
 
 
 def test_an_exported_file_is_evaluated_in_tiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -10,6 +10,7 @@ import torch
 from mmengine.config import Config
 from toy import quick, toy_config
 
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.hooks.checkpointing import RemoveEarlierRunHook
 from ptnt_mm.engine.run_checkpoints import (
     checkpoint_to_use,
@@ -228,7 +229,8 @@ def test_a_message_names_the_checkpoint_to_continue_from(tmp_path: Path):
 
 def test_two_runs_of_one_second_keep_their_own_logs(tmp_path: Path):
     first, second = (
-        build_runner(quick(toy_config(tmp_path / name, experiment_name='twin'))) for name in 'ab'
+        build_runner(ConfigView(quick(toy_config(tmp_path / name, experiment_name='twin'))))
+        for name in 'ab'
     )
     assert first.timestamp < second.timestamp
     assert first.visualizer is not second.visualizer and first.message_hub is not second.message_hub

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from toy import ToyModel, quick, toy_config
 
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine import train as training
 from ptnt_mm.engine.failures import failures_explained
 from ptnt_mm.engine.runner import QuietRunner, build_runner
@@ -73,7 +74,7 @@ def test_invalid_optimizer_settings_are_refused(tmp_path: Path):
     config = toy_config(tmp_path)
     config.optim_wrapper.accumulative_counts = 0
     config.experiment_name = 'refused'
-    runner = build_runner(config)
+    runner = build_runner(ConfigView(config))
     with pytest.raises(UserError, match='^the optimizer cannot be built: .*accumulative_counts'):
         runner.train()
 
@@ -92,7 +93,7 @@ def test_unknown_class_is_named_when_training_starts(tmp_path: Path, place: str)
         val_dataloader=config.train_dataloader, val_cfg={}, val_evaluator=dict(type='ToyMetric')
     )
     config[place], config.experiment_name = settings[place], f'unknown_{place}'
-    runner = build_runner(config)
+    runner = build_runner(ConfigView(config))
     logger = logging.getLogger('quiet')
     with pytest.raises(UserError, match='NoSuchClass'), failures_explained(logger, tmp_path):
         runner.train()

@@ -13,6 +13,7 @@ from PIL import Image
 from torch import nn
 
 import ptnt_mm
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.evaluation_outputs import add_drawing
 from ptnt_mm.engine.hooks.drawing import DrawPredictionsHook
 from ptnt_mm.inference.load import load_predictor
@@ -139,7 +140,7 @@ def test_truth_and_best_classes_are_written_for_each_image(tmp_path: Path):
             ),
         )
     )
-    add_drawing(config, tmp_path / 'shown')
+    add_drawing(ConfigView(config), tmp_path / 'shown')
     (settings,) = config.custom_hooks
     assert settings.pop('type') == 'DrawPredictionsHook'
     hook = DrawPredictionsHook(**settings)

@@ -9,6 +9,7 @@ from PIL import Image
 
 from ptnt_mm.check.inspection import check
 from ptnt_mm.config.read import read_config
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.load_in_range import stated_range
 from ptnt_mm.project.create import PROBLEMS, create_project
 from ptnt_mm.utils.errors import UserError
@@ -82,7 +83,8 @@ def test_the_config_states_the_range(tmp_path: Path, save, expected: tuple, name
     file = create_project(data, tmp_path / 'project', on_line=lines.append)
     assert len(file.read_text().splitlines()) <= 40
     config = read_config(file)
-    assert {stated_range(config, split) for split in ('train', 'val', 'test')} == {expected}
+    view = ConfigView(config)
+    assert {stated_range(split) for split in (view.train, view.val, view.test)} == {expected}
     assert [line for line in lines if named in line]
     wrong = [f for f in check(config, thorough=True) if f.severity is Severity.ERROR]
     assert not wrong and not [f for f in check(config) if 'grey levels' in str(f)]
@@ -108,7 +110,8 @@ def test_sound_pixels_are_quiet(tmp_path: Path, save):
     lines: list[str] = []
     data = class_folders(tmp_path / 'data', save)
     file = create_project(data, tmp_path / 'project', on_line=lines.append)
-    assert stated_range(read_config(file)) is None and not (file.parent / PROBLEMS).exists()
+    assert stated_range(ConfigView(read_config(file)).test) is None
+    assert not (file.parent / PROBLEMS).exists()
     assert not [line for line in lines if 'pixels' in line and '  size: ' not in line]
 
 

@@ -55,7 +55,7 @@ def projects(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def content_of(folder: Path) -> dict:
-    return content.data_content(read_config(str(folder)), folder)
+    return content.data_content(ConfigView(read_config(str(folder))), folder)
 
 
 @pytest.mark.parametrize('task', MAKERS)
@@ -188,7 +188,7 @@ def test_a_pipeline_whose_sizes_cannot_be_read_is_a_reason_on_the_page(projects,
     config.work_dir = str(folder / 'work_dir')
     steps = config.train_dataloader.dataset.pipeline
     steps.append(dict(type='RandomResize', scale='large'))
-    found = content.data_content(config, folder)
+    found = content.data_content(ConfigView(config), folder)
     assert not found['data'].trained and len(found['data'].notes) == 1
     assert sum(bar.number for bar in found['sizes']) == 6
     assert [sum(row.counts) for row in found['classes']] and api.report_data(config).is_file()

@@ -12,6 +12,7 @@ from inference.samples import CLASSES, NAME, SEGMENTER, photograph, save, write_
 import ptnt_mm
 from ptnt_mm.api import visualize
 from ptnt_mm.config.build import build_model
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.data.image_files import encode_image
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.visualize.network import Network, load_network
@@ -24,7 +25,7 @@ SCRIPT = '<script>alert(1)</script><img src=x onerror=alert(2)>'
 
 @pytest.fixture(scope='module')
 def detector(checkpoint: Path) -> Network:
-    return load_network(ptnt_mm.get_config(NAME), str(checkpoint), 'cpu')
+    return load_network(ConfigView(ptnt_mm.get_config(NAME)), str(checkpoint), 'cpu')
 
 
 @pytest.fixture
@@ -48,7 +49,7 @@ def test_masks_have_outlines(tmp_path: Path):
     config = ptnt_mm.get_config('demo_mask_rcnn_ptnt_ti')
     torch.manual_seed(0)
     file = save(build(config), config, dict(classes=CLASSES), tmp_path / 'masks.pth')
-    network = load_network(config, str(file), 'cpu', score_thr=0.05)
+    network = load_network(ConfigView(config), str(file), 'cpu', score_thr=0.05)
     boxes = network.predict(IMAGE).boxes
     assert boxes and all(box.outline is not None for box in boxes)
 
@@ -56,7 +57,7 @@ def test_masks_have_outlines(tmp_path: Path):
 def test_a_map_and_the_shares_of_its_classes(tmp_path: Path):
     config = ptnt_mm.get_config(SEGMENTER)
     file = write_segmenter(tmp_path / 'maps.pth', config)
-    found = load_network(config, str(file), 'cpu').predict(IMAGE)
+    found = load_network(ConfigView(config), str(file), 'cpu').predict(IMAGE)
     assert found.map.startswith('data:image/png;base64,')
     assert sum(entry.share for entry in found.classes) == pytest.approx(1, abs=1e-4)
     names = config.test_dataloader.dataset.metainfo.classes
@@ -68,13 +69,13 @@ def test_the_best_classes(tmp_path: Path):
     config = ptnt_mm.get_config('demo_classifier_ptnt_ti')
     model = build_model(config, 'the config')
     file = save(model, config, dict(classes=CLASSES), tmp_path / 'classes.pth')
-    found = load_network(config, str(file), 'cpu').predict(IMAGE)
+    found = load_network(ConfigView(config), str(file), 'cpu').predict(IMAGE)
     shares = [entry.share for entry in found.classes]
     assert {entry.label for entry in found.classes} == set(CLASSES)
     assert sum(shares) == pytest.approx(1, abs=1e-3) and shares == sorted(shares, reverse=True)
     # The weights of a backbone are enough to visualise it.
     torch.save(model.backbone.state_dict(), tmp_path / 'backbone.pth')
-    network = load_network(config, str(tmp_path / 'backbone.pth'), 'cpu')
+    network = load_network(ConfigView(config), str(tmp_path / 'backbone.pth'), 'cpu')
     assert 'contains no weights of this head' in network.predict(IMAGE).note
     weights = model.backbone.state_dict().items()
     assert all(torch.equal(network.model.backbone.state_dict()[key], x) for key, x in weights)
@@ -83,7 +84,7 @@ def test_the_best_classes(tmp_path: Path):
 def test_a_checkpoint_of_another_model_is_refused(tmp_path: Path):
     torch.save(dict(weight=torch.ones(1)), tmp_path / 'other.pth')
     with pytest.raises(CheckpointError):
-        load_network(ptnt_mm.get_config(NAME), str(tmp_path / 'other.pth'), 'cpu')
+        load_network(ConfigView(ptnt_mm.get_config(NAME)), str(tmp_path / 'other.pth'), 'cpu')
 
 
 def test_a_prediction_that_fails_leaves_the_figures(detector: Network, monkeypatch):

@@ -11,6 +11,7 @@ from inference.samples import NAME, SEGMENTER, photograph
 import ptnt_mm
 from ptnt_mm.config.build import build_model
 from ptnt_mm.config.read import read_config
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.visualize import sections
 from ptnt_mm.visualize.network import load_network
@@ -32,7 +33,7 @@ def place(tmp_path: Path, monkeypatch, micro_arch) -> None:
 def scene_of(*configs: str, choice: ChosenPlace = MIDDLE, **options) -> RecordedScene:
     labels = 'AB' if len(configs) > 1 else ['']
     image = photograph(72, 100)
-    networks = [load_network(read_config(config), None, 'cpu') for config in configs]
+    networks = [load_network(ConfigView(read_config(config)), None, 'cpu') for config in configs]
     seen = {a: n.record(image[..., ::-1]) for a, n in zip(labels, networks, strict=True)}
     return RecordedScene(seen, choice, **options)
 
@@ -122,19 +123,19 @@ def test_a_box_decides_on_attention_similarity_and_channels():
 
 def test_a_detector_and_a_segmenter():
     image = photograph(100, 150)[..., ::-1]
-    recording = load_network(ptnt_mm.get_config(NAME), None, 'cpu').record(image)
+    recording = load_network(ConfigView(ptnt_mm.get_config(NAME)), None, 'cpu').record(image)
     # From 100 x 150 to 171 x 256 pixels, padded to 192 x 256.
     assert recording.blocks[0].cell == pytest.approx((8 * 100 / 171, 8 * 150 / 256))
     names = [level.name for level in recording.necks]
     assert names[0] == 'FPN, level 1' and names[-1] == 'FPN, level 5'
     assert recording.necks[0].cell == pytest.approx((8 * 100 / 171, 8 * 150 / 256))
-    network = load_network(ptnt_mm.get_config(SEGMENTER), None, 'cpu')
+    network = load_network(ConfigView(ptnt_mm.get_config(SEGMENTER)), None, 'cpu')
     assert len(network.record(image).stages()) == 4
 
 
 def test_a_classifier(micro_arch):
     config = narrow(ptnt_mm.get_config('demo_classifier_ptnt_ti'), micro_arch)
-    network = load_network(config, None, 'cpu')
+    network = load_network(ConfigView(config), None, 'cpu')
     recording = network.record(photograph(72, 100)[..., ::-1])
     assert [block.cell for block in recording.shown()][0] == (8, 8), 'neither resized nor cropped'
     assert recording.necks == [], 'its neck returns no map'
@@ -144,7 +145,7 @@ def test_a_classifier(micro_arch):
 def test_a_classifiers_image_is_normalised_as_in_training(micro_arch):
     config = narrow(ptnt_mm.get_config('demo_classifier_ptnt_ti'), micro_arch)
     config.model.data_preprocessor.update(mean=[1, 2, 3], std=[2, 2, 2], to_rgb=False)
-    network = load_network(config, None, 'cpu')
+    network = load_network(ConfigView(config), None, 'cpu')
     seen = []
     network.model.backbone.register_forward_pre_hook(lambda _, args: seen.append(args[0]))
     network.record(np.full((72, 100, 3), (30, 20, 10), np.uint8))
@@ -155,7 +156,7 @@ def test_a_classifier_of_the_host():
     config = ptnt_mm.get_config('demo_classifier_ptnt_ti')
     backbone = dict(_delete_=True, type='ResNet', depth=18, num_stages=4, out_indices=(2, 3))
     config.merge_from_dict(dict(model=dict(backbone=backbone, head=dict(in_channels=512))))
-    network = load_network(config, None, 'cpu')
+    network = load_network(ConfigView(config), None, 'cpu')
     recording = network.record(photograph(64, 96)[..., ::-1])
     assert [level.feature.shape for level in recording.stages()] == [(256, 4, 6), (512, 2, 3)]
     assert recording.blocks == [], 'its attention, if it has any, is not recorded'
@@ -169,11 +170,11 @@ def test_any_backbone_gets_the_weights_of_its_init_cfg(tmp_path: Path):
     torch.save(weights, tmp_path / 'resnet.pth')
     init = dict(type='Pretrained', checkpoint=str(tmp_path / 'resnet.pth'))
     config.model.backbone.init_cfg = init
-    network = load_network(config, None, 'cpu')
+    network = load_network(ConfigView(config), None, 'cpu')
     assert network.weights == init['checkpoint']
     found = network.model.backbone.state_dict()
     assert all(torch.equal(found[key], weight) for key, weight in weights.items())
     init['checkpoint'] = 'missing.pth'
     config.model.backbone.init_cfg = init
     with pytest.raises(UserError, match='missing.pth'):
-        load_network(config, None, 'cpu')
+        load_network(ConfigView(config), None, 'cpu')

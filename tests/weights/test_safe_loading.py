@@ -18,6 +18,7 @@ from mmengine.runner.checkpoint import CheckpointLoader, load_checkpoint
 from torch import nn
 
 from ptnt_mm.config.initial_weights import use_pretrained
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.models import PyramidTNT
 from ptnt_mm.weights.mmengine import load_strictly, make_loading_safe, without_config
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
@@ -108,7 +109,7 @@ def test_no_command_runs_through_pretrained(tmp_path, attack):
     content = {'state_dict': attacks.REFUSED[attack](canary)}
     path = attacks.write_zip(tmp_path / 'bad.pth', content)
     config = Config(dict(model=dict(type='Any', backbone=dict(type='PyramidTNT', arch=ARCH))))
-    use_pretrained(config, str(path))
+    use_pretrained(ConfigView(config), str(path))
     backbone = dict(config.model.backbone)
     backbone.pop('type')
     before = attacks.snapshot()

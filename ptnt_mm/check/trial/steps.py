@@ -80,7 +80,7 @@ class TriedSteps:
         """Evaluate a test image with test-time augmentation, if the config has it."""
         given = [key for key in ('tta_model', 'tta_pipeline') if self.view.config.get(key)]
         if len(given) == 2 and not self._why_not_tried('test') and self.model is not None:
-            view = ConfigView(with_tta(self.view.config))
+            view = with_tta(self.view)
             yield from check_tta_scales(self.view)
             with waiting('Evaluating an image with test-time augmentation'):
                 found = Evaluation(view, 'test', self.model, self.data, with_tta=True).check()

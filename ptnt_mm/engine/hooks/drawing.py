@@ -9,10 +9,11 @@ import numpy as np
 from mmengine.hooks import Hook
 
 from ptnt_mm.config.class_names import count_classes, find_classes
+from ptnt_mm.config.view import ConfigView
 from ptnt_mm.data.image_files import encode_image, read_image
 from ptnt_mm.drawing.class_drawings import paint_map, predicts_several, write_labels
 from ptnt_mm.drawing.object_drawings import draw_objects
-from ptnt_mm.engine.load_in_range import read_picture, stated_range
+from ptnt_mm.engine.load_in_range import stated_range
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.atomic_files import fitted_name, write_atomically
 from ptnt_mm.utils.decoding import Range
@@ -39,8 +40,9 @@ class DrawPredictionsHook(Hook):
     def before_test(self, runner: Any) -> None:
         """Find the names and colours of the classes."""
         meta = getattr(runner.test_dataloader.dataset, 'metainfo', {})
-        self._config = runner.cfg
-        self._known = find_classes(meta, runner.cfg, runner.model)
+        tested = ConfigView(runner.cfg).test
+        self._value_range = stated_range(tested)
+        self._known = find_classes(meta, tested.metainfo, runner.model)
         self._number = count_classes(runner.model) or len(self._known['classes'] or ())
         self._several = predicts_several(runner.model)
 
@@ -60,7 +62,7 @@ class DrawPredictionsHook(Hook):
                 )
             file = Path(os.path.abspath(sample.img_path))
             try:
-                picture = self._picture(sample, read_picture(file, self._config))
+                picture = self._picture(sample, read_image(file, self._value_range))
             except UserError as error:
                 raise UserError(f'`show_dir`: {error}') from error
             name = file.relative_to(self._root if file.is_relative_to(self._root) else file.anchor)
@@ -115,7 +117,7 @@ class DrawValidationHook(Hook):
 
     def before_run(self, runner: Any) -> None:
         """Find the range that images are loaded in."""
-        self._value_range = stated_range(runner.cfg, 'val')
+        self._value_range = stated_range(ConfigView(runner.cfg).val)
 
     def before_val_epoch(self, runner: Any) -> None:
         """Begin with the first image again."""
