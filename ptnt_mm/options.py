@@ -1,9 +1,9 @@
 """All commands and their options, each declared once. This module needs only Python.
 
-From here come the flags and their help, the completion of shells, and a part of ``docs/commands.md``. A new
-option is a line in the ``keywords`` of its command, and a keyword argument of the function, whose
-docstring repeats the sentence; a test compares the two. A sentence names other arguments between
-backquotes, as errors do; the help shows their flags.
+From here come the flags and their help, the completion of shells, and the tables in
+``docs/commands.md``. A new option is a line in the ``keywords`` of its command, and a keyword
+argument of the function, whose docstring repeats the sentence; a test compares the two. A sentence
+names other arguments between backquotes, as errors do; the help shows their flags.
 """
 
 import re

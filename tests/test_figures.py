@@ -181,10 +181,13 @@ QUOTED = {
     ('docs/research/results', r'\*\*No varied sizes and colours\*\* gain ([0-9.]+) AP'): [
         recipe('2 images per step, no drop path, only mirrored|') - NO_DROP_PATH
     ],
-    ('docs/research/results', r'\*\*GroupNorm in the pyramid and the head\*\* gains ([0-9.]+) AP'): [
-        recipe(f'{NORM}, GroupNorm') - recipe(f'{NORM}|')
+    (
+        'docs/research/results',
+        r'\*\*GroupNorm in the pyramid and the head\*\* gains ([0-9.]+) AP',
+    ): [recipe(f'{NORM}, GroupNorm') - recipe(f'{NORM}|')],
+    ('docs/research/results', r'\*\*No drop path\*\*: ([0-9.]+) AP less'): [
+        SMALLER_STEPS - NO_DROP_PATH
     ],
-    ('docs/research/results', r'\*\*No drop path\*\*: ([0-9.]+) AP less'): [SMALLER_STEPS - NO_DROP_PATH],
     ('docs/research/results', r'the mean of six seeds is ([0-9.]+) AP lower'): [
         cell('research/results', 'Another initialisation', "PyramidTNT-Ti, the authors'", 'box AP')
         - cell('research/results', 'Another initialisation', 'PyramidTNT-Ti, mimetic', 'box AP')

@@ -4,9 +4,10 @@
     python tools/dev/tutorial.py --run FOLDER
 
 The second command runs the notebook in FOLDER first, unless it has done so before. The notebook has
-what follows `<!-- tutorial -->` on the page. A `shell` or `python` block of it is a cell of the notebook, and the `text` block below it shows some lines
-of its output, with `...` for omissions. A comment that starts with `<!-- cell` has the code
-of the notebook where it differs from the block that follows; a picture always has such a comment.
+what follows `<!-- tutorial -->` on the page. A `shell` or `python` block there is a cell, and the
+`text` block below it shows some lines of its output, with `...` for omissions. A comment that
+starts with `<!-- cell` has the code of the notebook where it differs from the block that follows; a
+picture always has such a comment.
 """
 
 import argparse

@@ -55,7 +55,7 @@ Costs = Mapping[str, tuple[float, float]]
 
 
 def zoo_page(entries: list[Entry], measured: Mapping[str, Figures], costs: Costs) -> str:
-    """Return docs/research/model_zoo.md: a table of results for each method, then a line for the rest.
+    """Return docs/research/model_zoo.md: a table for each method, then a line for the rest.
 
     Args:
         entries: All rows, in the order of the page.
