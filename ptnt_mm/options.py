@@ -554,7 +554,7 @@ def with_tables(page: str) -> str:
 
 
 def _tables() -> Iterator[str]:
-    """A table for each command, after one for what more than two commands have in common."""
+    """A table for each command, after one for what several commands have in common."""
     commands = {
         command.name if part is command else f'{command.name} {part.name}': {
             f'| `{_shown(argument)}` | {as_flags(argument.about)} |': _shown(argument).split()[0]
@@ -566,11 +566,11 @@ def _tables() -> Iterator[str]:
         for part in (command, *command.parts)
     }
     counts = Counter(row for rows in commands.values() for row in rows)
-    yield _table('Several commands', (row for row, count in counts.items() if count > 2))
+    yield _table('Several commands', (row for row, count in counts.items() if count > 1))
     for name, rows in commands.items():
         if rows:
-            yield _table(f'ptnt {name}', (row for row in rows if counts[row] < 3))
-        if shared := [f'`{word}`' for row, word in rows.items() if counts[row] > 2]:
+            yield _table(f'ptnt {name}', (row for row in rows if counts[row] == 1))
+        if shared := [f'`{word}`' for row, word in rows.items() if counts[row] > 1]:
             yield f'\nAlso {", ".join(shared)}: [above](#several-commands).'
 
 
