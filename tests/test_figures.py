@@ -126,7 +126,7 @@ QUOTED = {
         100 - 100 * min(ALONE),
         100 * max(ALONE) - 100,
     ],
-    ('docs/training', r'PyramidTNT-S needs about.*?multiply-adds'): [
+    ('docs/training', r'PyramidTNT-S\s+needs about.*?multiply-adds'): [
         cell('performance', 'Measured', f'{name}|', 'GMAC') for name in ('ptnt_s', 'resnet50')
     ],
     ('docs/training', r'On an H100 in bfloat16, a training step.*?with 8'): [
@@ -156,7 +156,7 @@ QUOTED = {
         peer('CPU minutes'),
         peer('box AP') / 100,
     ],
-    ('README', r'the same detector reaches ([0-9.]+)\s+AP .*? and ([0-9.]+) without them'): [
+    ('README', r'the same detector reaches\s+([0-9.]+)\s+AP .*? and ([0-9.]+) without them'): [
         CARDS['`ptnt_ti_distilled`'],
         CARDS['random initialisation'],
     ],
@@ -193,7 +193,6 @@ QUOTED = {
         - cell('research/results', 'Another initialisation', 'PyramidTNT-Ti, mimetic', 'box AP')
     ],
     ('docs/research/results', r'\*\*The ace gains (\d+) and (\d+) AP'): ACE,
-    ('docs/data', r'\[gained (\d+) and (\d+) AP\]\(research/results.md#rare'): ACE,
     ('docs/research/results', r'PyramidTNT-Ti is ahead by (\d) to (\d) points of mIoU'): [
         NUCLEI[0] - other for other in NUCLEI[1:]
     ],
