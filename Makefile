@@ -107,7 +107,7 @@ docs: setup
 	.venv/bin/python -m sphinx -E -W --keep-going -q -b html docs build/docs
 
 bench: setup
-	.venv/bin/python tools/dev/time_backbones.py --out docs/benchmarks --overwrite
+	.venv/bin/python tools/dev/time_backbones.py --out docs/research/benchmarks --overwrite
 
 gpu: setup
 	.venv/bin/python tools/dev/measure_gpu.py --out work_dirs/gpu$(DEVICE:%=_%) $(DEVICE:%=--device %)

@@ -1,14 +1,16 @@
 """All commands and their options, each declared once. This module needs only Python.
 
-From here come the flags and their help, the completion of shells, and ``docs/options.md``. A new
-option is a line in the ``keywords`` of its command, and a keyword argument of the function, whose
-docstring repeats the sentence; a test compares the two. A sentence names other arguments between
-backquotes, as errors do; the help shows their flags.
+From here come the flags and their help, the completion of shells, and the tables in
+``docs/commands.md``. A new option is a line in the ``keywords`` of its command, and a keyword
+argument of the function, whose docstring repeats the sentence; a test compares the two. A sentence
+names other arguments between backquotes, as errors do; the help shows their flags.
 """
 
 import re
+import sys
 from argparse import ArgumentTypeError
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ptnt_mm.utils.arguments import Argument, Command, Option, Repeatable, Switch
@@ -547,20 +549,37 @@ def _as_flag(found: re.Match[str]) -> str:
 # ---- The page
 
 
-def page() -> Iterator[str]:
-    """The lines of ``docs/options.md``: a table for each command."""
-    yield '# Options\n'
-    yield 'The flags of all commands, and the keyword arguments of their [functions](api.md).'
-    yield '`python -m ptnt_mm.options > docs/options.md` writes this page.'
-    for command in COMMANDS.values():
-        for part in (command, *command.parts):
-            shown = [argument for group in part.choices() for argument in group if argument.about]
-            if shown:
-                words = command.name if part is command else f'{command.name} {part.name}'
-                yield f'\n## ptnt {words}\n\n| Argument | In Python | Meaning |\n|---|---|---|'
-            for argument in shown:
-                python = f'`{argument.name}`' if argument in part.keywords else ''
-                yield f'| `{_shown(argument)}` | {python} | {as_flags(argument.about)} |'
+def with_tables(page: str) -> str:
+    """The page ``docs/commands.md`` with the tables of all options between its marks."""
+    head, mark, rest = page.partition('<!-- options -->\n')
+    _, end, tail = rest.partition('\n<!-- end -->')
+    return head + mark + '\n'.join(_tables()) + end + tail
+
+
+def _tables() -> Iterator[str]:
+    """A table for each command, after one for what several commands have in common."""
+    commands = {
+        command.name if part is command else f'{command.name} {part.name}': {
+            f'| `{_shown(argument)}` | {as_flags(argument.about)} |': _shown(argument).split()[0]
+            for group in part.choices()
+            for argument in group
+            if argument.about
+        }
+        for command in COMMANDS.values()
+        for part in (command, *command.parts)
+    }
+    counts = Counter(row for rows in commands.values() for row in rows)
+    yield _table('Several commands', (row for row, count in counts.items() if count > 1))
+    for name, rows in commands.items():
+        if rows:
+            yield _table(f'ptnt {name}', (row for row in rows if counts[row] == 1))
+        if shared := [f'`{word}`' for row, word in rows.items() if counts[row] > 1]:
+            yield f'\nAlso {", ".join(shared)}: [above](#several-commands).'
+
+
+def _table(heading: str, rows: Iterable[str]) -> str:
+    lines = ['| Argument | Meaning |', '|---|---|', *rows]
+    return '\n'.join([f'\n### {heading}', *(['', *lines] if len(lines) > 2 else [])])
 
 
 def _shown(argument: Argument) -> str:
@@ -574,4 +593,5 @@ def _shown(argument: Argument) -> str:
 
 
 if __name__ == '__main__':
-    print(*page(), sep='\n')
+    page_file = Path(sys.argv[1])
+    page_file.write_text(with_tables(page_file.read_text(encoding='utf-8')), encoding='utf-8')

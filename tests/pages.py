@@ -9,7 +9,7 @@ from pathlib import Path
 
 from repository import ROOT
 
-PAGES = sorted([*ROOT.glob('*.md'), *ROOT.glob('docs/*.md')])
+PAGES = sorted([*ROOT.glob('*.md'), *ROOT.glob('docs/**/*.md')])
 
 _BLOCK = re.compile(
     r'^(?P<indent> *)(?:<!-- (?P<mark>(?:(?!-->).)+) -->\n *)?'

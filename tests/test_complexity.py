@@ -150,7 +150,8 @@ def test_what_retinanet_costs():
     found = measure_complexity(build_by_name('retinanet_ptnt_s_1x'), (256, 256))
     total = found.total
     # Without attention products all cost grows with the pixels, except for the rounding of the two
-    # coarsest levels: what 256x256 costs gives the 225.7 G of docs/complexity.md at 800x1280.
+    # coarsest levels: what 256x256 costs gives the 225.7 G at 800x1280 of
+    # docs/research/complexity.md.
     scale = (800 * 1280) / (256 * 256)
     assert total.without_attention_products * scale == pytest.approx(225.7e9, rel=5e-3)
     # Blocks * sentences * pooled sentences * 2 * width.

@@ -14,7 +14,7 @@ FORWARD, STEP = 'forward', 'training step'
 
 
 def row(file: str, name: str, mode: str, batch: int) -> dict:
-    rows = json.loads((ROOT / 'docs' / 'benchmarks' / file).read_text())['rows']
+    rows = json.loads((ROOT / 'docs' / 'research' / 'benchmarks' / file).read_text())['rows']
     wanted = dict(name=name, mode=mode, batch=batch, size=[800, 1344])
     return next(found for found in rows if wanted.items() <= found.items())
 
@@ -61,11 +61,11 @@ def said(page: str, pattern: str) -> float:
 
 
 def peer(column: str) -> float:
-    return cell('results', "Beside Ultralytics' YOLO", '`bccd`: PyramidTNT-Ti', column)
+    return cell('research/results', "Beside Ultralytics' YOLO", '`bccd`: PyramidTNT-Ti', column)
 
 
 def recipe(row: str) -> float:
-    return cell('results', 'How the recipe was found', row, 'box AP')
+    return cell('research/results', 'How the recipe was found', row, 'box AP')
 
 
 def amd(of: str) -> float:
@@ -81,12 +81,12 @@ SMALLER_STEPS = recipe('2 images per step|')
 NO_DROP_PATH = recipe('2 images per step, no drop path|')
 NORM = '2 images per step, only mirrored, anchors of half the size'
 ACE = [  # seeds 0 and 1: images repeated, and not
-    cell('results', 'Rare classes', f'||{seed}|4 times', 'AP, rare')
-    - cell('results', 'Rare classes', first, 'AP, rare')
+    cell('research/results', 'Rare classes', f'||{seed}|4 times', 'AP, rare')
+    - cell('research/results', 'Rare classes', first, 'AP, rare')
     for seed, first in ((0, 'ace|4 of 175|0|no'), (1, '||1|no'))
 ]
 NUCLEI = [
-    cell('results', 'Nuclei: semantic', f'{name}|', 'mIoU')
+    cell('research/results', 'Nuclei: semantic', f'{name}|', 'mIoU')
     for name in ('PyramidTNT-Ti', 'ResNet-18', 'PVTv2-B0')
 ]
 
@@ -126,15 +126,15 @@ QUOTED = {
         100 - 100 * min(ALONE),
         100 * max(ALONE) - 100,
     ],
-    ('docs/finetune', r'PyramidTNT-S needs about.*?multiply-adds'): [
+    ('docs/training', r'PyramidTNT-S\s+needs about.*?multiply-adds'): [
         cell('performance', 'Measured', f'{name}|', 'GMAC') for name in ('ptnt_s', 'resnet50')
     ],
-    ('docs/finetune', r'On an H100 in bfloat16, a training step.*?with 8'): [
+    ('docs/training', r'On an H100 in bfloat16, a training step.*?with 8'): [
         row(H100, 'ptnt_s', STEP, batch)['median_seconds']
         / row(H100, 'resnet50', STEP, batch)['median_seconds']
         for batch in (2, 8)
     ],
-    ('docs/finetune', r'On our CPU, a training step.*?PVTv2-B1'): [
+    ('docs/training', r'On our CPU, a training step.*?PVTv2-B1'): [
         memory(CPU, 'swin_t', 1),
         memory(CPU, 'pvt_v2_b1', 1),
     ],
@@ -156,49 +156,48 @@ QUOTED = {
         peer('CPU minutes'),
         peer('box AP') / 100,
     ],
-    ('README', r'the same detector reaches ([0-9.]+)\s+AP .*? and ([0-9.]+) without them'): [
+    ('README', r'the same detector reaches\s+([0-9.]+)\s+AP .*? and ([0-9.]+) without them'): [
         CARDS['`ptnt_ti_distilled`'],
         CARDS['random initialisation'],
     ],
     ('README', r'PyramidTNT-S has ([0-9.]+) in its paper, \[newer backbones up to\s+([0-9.]+)\]'): [
-        cell('alternatives', 'RetinaNet 1x on COCO', name, 'Box AP')
+        cell('reproduce', 'Other backbones in the same detectors', name, 'Box AP')
         for name in ('PyramidTNT-S', 'RAVLT-S')
     ],
     ('README.zh-CN', r'PyramidTNT-S 为 ([0-9.]+)，\[更新的骨干网络最高\s+([0-9.]+)\]'): [
-        cell('alternatives', 'RetinaNet 1x on COCO', name, 'Box AP')
+        cell('reproduce', 'Other backbones in the same detectors', name, 'Box AP')
         for name in ('PyramidTNT-S', 'RAVLT-S')
     ],
     (
-        'docs/results',
+        'docs/research/results',
         r'The first recipe reached ([0-9.]+) AP on the blood cells.*?, ([0-9.]+) less',
     ): [
         FIRST,
         recipe('ResNet-18: the same') - FIRST,
     ],
-    ('docs/results', r'\*\*Steps of 2 images instead of 4\*\* gain ([0-9.]+) AP'): [
+    ('docs/research/results', r'\*\*Steps of 2 images instead of 4\*\* gain ([0-9.]+) AP'): [
         SMALLER_STEPS - FIRST
     ],
-    ('docs/results', r'\*\*No varied sizes and colours\*\* gain ([0-9.]+) AP'): [
+    ('docs/research/results', r'\*\*No varied sizes and colours\*\* gain ([0-9.]+) AP'): [
         recipe('2 images per step, no drop path, only mirrored|') - NO_DROP_PATH
     ],
-    ('docs/results', r'\*\*GroupNorm in the pyramid and the head\*\* gains ([0-9.]+) AP'): [
-        recipe(f'{NORM}, GroupNorm') - recipe(f'{NORM}|')
+    (
+        'docs/research/results',
+        r'\*\*GroupNorm in the pyramid and the head\*\* gains ([0-9.]+) AP',
+    ): [recipe(f'{NORM}, GroupNorm') - recipe(f'{NORM}|')],
+    ('docs/research/results', r'\*\*No drop path\*\*: ([0-9.]+) AP less'): [
+        SMALLER_STEPS - NO_DROP_PATH
     ],
-    ('docs/results', r'\*\*No drop path\*\*: ([0-9.]+) AP less'): [SMALLER_STEPS - NO_DROP_PATH],
-    ('docs/results', r'the mean of six seeds is ([0-9.]+) AP lower'): [
-        cell('results', 'Another initialisation', "PyramidTNT-Ti, the authors'", 'box AP')
-        - cell('results', 'Another initialisation', 'PyramidTNT-Ti, mimetic', 'box AP')
+    ('docs/research/results', r'the mean of six seeds is ([0-9.]+) AP lower'): [
+        cell('research/results', 'Another initialisation', "PyramidTNT-Ti, the authors'", 'box AP')
+        - cell('research/results', 'Another initialisation', 'PyramidTNT-Ti, mimetic', 'box AP')
     ],
-    ('docs/results', r'\*\*The ace gains (\d+) and (\d+) AP'): ACE,
-    ('docs/data', r'\[gained (\d+) and (\d+) AP\]\(results.md#rare'): ACE,
-    ('docs/results', r'PyramidTNT-Ti is ahead by (\d) to (\d) points of mIoU'): [
+    ('docs/research/results', r'\*\*The ace gains (\d+) and (\d+) AP'): ACE,
+    ('docs/research/results', r'PyramidTNT-Ti is ahead by (\d) to (\d) points of mIoU'): [
         NUCLEI[0] - other for other in NUCLEI[1:]
     ],
-    ('docs/results', r"The demo's RetinaNet, in steps of 4, reached (\d+) AP"): [
+    ('docs/research/results', r"The demo's RetinaNet, in steps of 4, reached (\d+) AP"): [
         100 * said('install', r'0.461 and\s+([0-9.]+) after 4, 8 and 12 epochs')
-    ],
-    ('docs/classification', r'classified ([0-9.]+) % of the'): [
-        said('start', r'\[([0-9.]+) % of 244 validation')
     ],
 }
 """The page, a pattern of its sentence, and the figures that it must quote, in order.

@@ -3,9 +3,9 @@
 Examples:
     python tools/reproduce.py commands retinanet_ptnt_s_1x --gpus 8
     python tools/reproduce.py flags retinanet_ptnt_s_1x --gpus 16      # on two machines
-    python tools/reproduce.py experiments                   # those of docs/experiments.md
+    python tools/reproduce.py experiments                   # those of docs/research/experiments.md
     python tools/reproduce.py try inner_heads               # those with this word, for a moment
-    python tools/reproduce.py collect                       # docs/model_zoo.md
+    python tools/reproduce.py collect                       # docs/research/model_zoo.md
 """
 
 import argparse
@@ -134,8 +134,8 @@ def write_zoo(args: argparse.Namespace) -> None:
         else:
             test = ['ptnt', 'test', entry.name, 'CHECKPOINT', '--work-dir', work_dir / 'test']
             print(f'  not on the page yet: {shlex.join(map(str, test))}')
-    files = {'docs/model_zoo.md': zoo_page(entries, measured, costs)}
-    files['docs/experiments.md'] = experiments_page(read_tables())
+    files = {'docs/research/model_zoo.md': zoo_page(entries, measured, costs)}
+    files['docs/research/experiments.md'] = experiments_page(read_tables())
     files['configs/metafile.yml'] = metafile(entries)
     for name, text in files.items():
         write_atomically(args.out / name, text)

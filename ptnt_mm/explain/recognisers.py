@@ -161,6 +161,6 @@ _PUBLIC_DATA = {
     'ADEChallengeData2016': 'docs/segmentation.md#ade20k-and-cityscapes',
     'leftImg8bit': 'docs/segmentation.md#ade20k-and-cityscapes',
     'gtFine': 'docs/segmentation.md#ade20k-and-cityscapes',
-    'imagenet': 'docs/classification.md#evaluate-a-published-checkpoint',
+    'imagenet': 'docs/segmentation.md#imagenet',
 }
 """Pages that explain how to get public data sets, by parts of the names of their files."""

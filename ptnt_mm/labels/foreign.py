@@ -75,7 +75,7 @@ KNOWN = tuple(Foreign(*row) for row in (
     ('CSV boxes', _CSV,
      rf'(?i)\A[^\n]*\b(x_?min|x_?1|xtl|bbox\w*|x_?cent(er|re)|left)\b|{_IMAGE}{_BOX}',
      'name the columns filename,xmin,ymin,xmax,ymax,class in the first line, with corners in '
-     'pixels (xmax = x + width); docs/data.md lists other names that are known', 'table'),
+     'pixels (xmax = x + width); docs/formats.md lists other names that are known', 'table'),
     ('CSV with masks as run lengths', _CSV,
      r'\A[^\n]*\n(?:[^\n]*[,;\t"])?\d+(?: \d+){3,} ?["\n,;\t]',
      'if the numbers of pixels count down the columns, from 1, name the columns ImageId and '

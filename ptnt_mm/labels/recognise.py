@@ -130,7 +130,7 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
         raise UserError(
             f'{tree.root} contains no labels in a supported format. It has {tree.overview()}. '
             f'Looked for:\n{looked}{_instead(found)}{_foreign(tree)}{_masks(tree)}{_cut(tree)}'
-            f'{unread}\ndocs/data.md shows each layout'
+            f'{unread}\ndocs/formats.md shows each layout'
         )
     # Folders of masks are no classes, and folders of images next to label files hardly ever are.
     others = [
@@ -194,7 +194,7 @@ def without_labels(task: str, has: str) -> str:
     holding = ', '.join(form.name for form in FORMATS if task in form.tasks)
     return (
         f'`task={task}` needs {TASKS[task]}, but {has}. Leave out `task`, or add {TASKS[task]} in '
-        f'one of these formats: {holding}. docs/data.md shows each layout'
+        f'one of these formats: {holding}. docs/formats.md shows each layout'
     )
 
 

@@ -339,7 +339,7 @@ def _start(profile: Profile) -> str:
         random = f'warning: {random}, because {reason}'
     return (
         f'{random}. With the same head, ImageNet weights gained 31 and 33 AP on two sets of '
-        'photographs, and lost 1 on cells (docs/results.md)'
+        'photographs, and lost 1 on cells (docs/research/results.md)'
     )
 
 

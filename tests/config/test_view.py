@@ -77,7 +77,7 @@ def test_remote_storage_is_left_to_mmengine():
         ('retinanet_ptnt_s_1x', 'training.md#coco'),
         ('semantic_fpn_ptnt_s_40k_ade20k', 'segmentation.md#ade20k-and-cityscapes'),
         ('upernet_ptnt_s_80k_cityscapes', 'segmentation.md#ade20k-and-cityscapes'),
-        ('classifier_ptnt_s_300e_imagenet', 'classification.md#evaluate-a-published-checkpoint'),
+        ('classifier_ptnt_s_300e_imagenet', 'segmentation.md#imagenet'),
     ],
 )
 def test_the_page_of_each_public_data_set(name: str, page: str, tmp_path: Path, monkeypatch):

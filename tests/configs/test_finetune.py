@@ -1,4 +1,4 @@
-"""The configs of docs/finetune.md load, freeze and scale as described."""
+"""The configs of docs/training.md load, freeze and scale as described."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from pages import ROOT, blocks
 from ptnt_mm.config.build import build_model
 from ptnt_mm.config.zoo import copy_config
 
-PAGE = [block.text for block in blocks(ROOT / 'docs' / 'finetune.md') if block.is_code]
+PAGE = [block.text for block in blocks(ROOT / 'docs' / 'training.md') if block.is_code]
 
 
 def read(tmp_path: Path, words: str, base: str) -> Config:

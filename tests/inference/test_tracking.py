@@ -248,7 +248,7 @@ def test_the_package_is_named_before_a_model_is_loaded(place: Path, monkeypatch,
 
 
 def test_the_code_of_the_page(checkpoint: Path, trackers: None, tmp_path: Path, monkeypatch):
-    (block,) = (b for b in pages.blocks(ROOT / 'docs' / 'videos.md') if b.language == 'python')
+    (block,) = (b for b in pages.blocks(ROOT / 'docs' / 'python.md') if 'supervision' in b.text)
     code = block.text
     changes = {
         'my_project/work_dir/epoch_12.pth': str(checkpoint),
@@ -260,5 +260,5 @@ def test_the_code_of_the_page(checkpoint: Path, trackers: None, tmp_path: Path, 
         code = code.replace(theirs, ours)
     monkeypatch.chdir(tmp_path)
     write_video(tmp_path / 'street.mp4', frames=4)
-    exec(compile(code, 'videos.md', 'exec'), {})
+    exec(compile(code, 'python.md', 'exec'), {})
     assert len([*open_video(tmp_path / 'annotated.mp4')]) == 4

@@ -35,7 +35,7 @@ def build(row: Experiment, size: int, narrow_to: dict | None = None) -> nn.Modul
 
 def test_the_page_is_up_to_date():
     hint = 'write it again: python tools/reproduce.py collect'
-    page = (ROOT / 'docs' / 'experiments.md').read_text()
+    page = (ROOT / 'docs' / 'research' / 'experiments.md').read_text()
     assert page == experiments_page(read_tables()), hint
 
 

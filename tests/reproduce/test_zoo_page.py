@@ -20,7 +20,9 @@ def rows(**measured: Figures) -> dict[str, list[str]]:
 
 def test_the_committed_files_are_up_to_date():
     hint = 'generate the zoo again: python tools/reproduce.py collect'
-    assert (ROOT / 'docs' / 'model_zoo.md').read_text() == zoo_page(list_entries(), {}, {}), hint
+    assert (ROOT / 'docs' / 'research' / 'model_zoo.md').read_text() == zoo_page(
+        list_entries(), {}, {}
+    ), hint
     assert (ROOT / 'configs' / 'metafile.yml').read_text() == metafile(list_entries()), hint
 
 

@@ -45,7 +45,7 @@ def test_flags_need_the_weights(capsys, tmp_path: Path):
 def test_collect_without_results_writes_the_committed_files(capsys, tmp_path: Path):
     status, printed, _ = run(capsys, 'collect', '--work-dirs', tmp_path, '--out', tmp_path)
     assert status == 0
-    for name in ('docs/model_zoo.md', 'configs/metafile.yml'):
+    for name in ('docs/research/model_zoo.md', 'configs/metafile.yml'):
         assert (tmp_path / name).read_text() == (ROOT / name).read_text()
         assert f'wrote {tmp_path / name}' in printed
 
@@ -67,7 +67,7 @@ def test_collect_shows_the_last_checkpoints_of_finished_runs(capsys, tmp_path: P
     monkeypatch.setattr('reproduction.runs.cost', lambda entry: (50.04, 300.0))
     status, printed, _ = run(capsys, *words)
     assert status == 0 and 'not on the page' not in printed
-    page = (tmp_path / 'docs' / 'model_zoo.md').read_text()
+    page = (tmp_path / 'docs' / 'research' / 'model_zoo.md').read_text()
     assert '| 12 | 35.0 | 60.0 | 20.0 | 50.0 | 300.0 |' in page
     assert '30.0 |' not in page and '40.0 |' not in page
 

@@ -10,7 +10,7 @@ from logs import evaluation, write_log
 from .workplace import CONFIG, ROOT, load_tool
 
 tool = load_tool('dev/results')
-DOCS = ROOT / 'docs'
+DOCS = ROOT / 'docs' / 'research'
 MARKERS = '# Results\n\n<!-- runs: cells -->\nold\n<!-- end -->\n\nThe end.\n'
 
 

@@ -17,7 +17,7 @@ from ptnt_mm.utils.errors import UserError
 from .workplace import ROOT, load_tool
 
 tool = load_tool('dev/tutorial')
-PAGE = (ROOT / 'docs' / 'tutorial.md').read_text()
+PAGE = (ROOT / 'docs' / 'start.md').read_text().partition(tool.MARK)[2]
 
 SIZE = (160, 120)
 # Radius and colour of each kind of cell, as in the photographs.

@@ -30,7 +30,7 @@ def test_setup_promises_the_bounds_that_the_doctor_expects():
 
 
 def test_docs_and_messages_have_the_same_bounds():
-    files = [ROOT / 'README.md', *ROOT.glob('docs/*.md'), *ROOT.glob('ptnt_mm/**/*.py')]
+    files = [ROOT / 'README.md', *ROOT.glob('docs/**/*.md'), *ROOT.glob('ptnt_mm/**/*.py')]
     found = {file: bounds_in(file) for file in files}
     assert found[ROOT / 'docs' / 'install.md']
     for file, bounds in found.items():

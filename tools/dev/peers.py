@@ -1,4 +1,4 @@
-"""Compare a detector made by `ptnt new` with Ultralytics' YOLO, for docs/results.md.
+"""Compare a detector made by `ptnt new` with Ultralytics' YOLO, for docs/research/results.md.
 
     ptnt new photos/bccd bccd --backbone ptnt_ti --weights none --size 256 --epochs 10
     python tools/dev/peers.py bccd --name bccd_ptnt_ti --env yolo_env --out work_dirs/peers_bccd

@@ -1,4 +1,4 @@
-r"""Write the tables of docs/results.md from docs/results/*.json, one small file for each run.
+r"""Write the tables of docs/research/results.md from results/*.json beside it, a file for each run.
 
     python tools/dev/results.py --add bccd/work_dir --name bccd_ptnt_ti --cpu-minutes 9.5 \
         --machine 'AMD EPYC, 1 thread'
@@ -25,7 +25,7 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.scalar_logs import metrics_in_percent
 from ptnt_mm.utils.tables import markdown
 
-DOCS = Path(__file__).resolve().parents[2] / 'docs'
+DOCS = Path(__file__).resolve().parents[2] / 'docs' / 'research'
 
 # Keys in the hosts' logs, by the columns of the tables; the main one first.
 METRICS = {

@@ -1,12 +1,13 @@
-"""Generate docs/tutorial.ipynb from docs/tutorial.md, or run it and update the page's outputs.
+"""Generate docs/tutorial.ipynb from docs/start.md, or run it and update the page's outputs.
 
     python tools/dev/tutorial.py
     python tools/dev/tutorial.py --run FOLDER
 
-The second command runs the notebook in FOLDER first, unless it has done so before. A `shell` or
-`python` block of the page is a cell of the notebook, and the `text` block below it shows some lines
-of its output, with `...` for omissions. A comment that starts with `<!-- cell` has the code
-of the notebook where it differs from the block that follows; a picture always has such a comment.
+The second command runs the notebook in FOLDER first, unless it has done so before. The notebook has
+what follows `<!-- tutorial -->` on the page. A `shell` or `python` block there is a cell, and the
+`text` block below it shows some lines of its output, with `...` for omissions. A comment that
+starts with `<!-- cell` has the code of the notebook where it differs from the block that follows; a
+picture always has such a comment.
 """
 
 import argparse
@@ -29,6 +30,7 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.tables import markdown
 
 DOCS = Path(__file__).resolve().parents[2] / 'docs'
+MARK = '<!-- tutorial -->\n'
 
 _STEP = re.compile(
     r'(?:<!-- cell\n(?P<cell>.*?)\n-->\n)?'
@@ -73,8 +75,8 @@ def main(words: list[str] | None = None) -> int:
 
 
 def _write_tutorial(args: argparse.Namespace) -> None:
-    file = DOCS / 'tutorial.md'
-    page = file.read_text(encoding='utf-8')
+    file = DOCS / 'start.md'
+    head, mark, page = file.read_text(encoding='utf-8').partition(MARK)
     if args.run:
         args.run.mkdir(parents=True, exist_ok=True)
         done = args.run / 'done.ipynb'
@@ -85,8 +87,8 @@ def _write_tutorial(args: argparse.Namespace) -> None:
         for step, run in zip(_STEP.finditer(page), runs, strict=True):
             if step['picture']:
                 write_atomically(DOCS / step['picture'], run.picture)
-        write_atomically(file, page)
-    write_atomically(file.with_suffix('.ipynb'), nbformat.writes(make_notebook(page)) + '\n')
+        write_atomically(file, head + mark + page)
+    write_atomically(DOCS / 'tutorial.ipynb', nbformat.writes(make_notebook(page)) + '\n')
 
 
 def make_notebook(page: str) -> NotebookNode:

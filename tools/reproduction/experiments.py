@@ -20,9 +20,9 @@ Each ablation and variant of PyramidTNT ([2201.00978](https://arxiv.org/abs/2201
 ([2102.10882](https://arxiv.org/abs/2102.10882)), with the command that runs it. **All numbers are
 theirs**: in percent, as the papers print them. We read TNT's tables in a transcription and CPVT's
 numbers in summaries. Nothing was trained here, and rows marked "ours" are in no paper. The commands
-are for one GPU; with several, start them as in [Training](training.md).
+are for one GPU; with several, start them as in [Training](../training.md).
 
-The rows are data: [`configs/experiments.yml`](../configs/experiments.yml).
+The rows are data: [`configs/experiments.yml`](../../configs/experiments.yml).
 `python tools/reproduce.py experiments` prints their commands, one per line, `python
 tools/reproduce.py try` trains each for two iterations on the demo set, and `python
 tools/reproduce.py collect` writes this page. A test builds every row, runs a forward and a backward
@@ -103,7 +103,7 @@ def commands(tables: list[Table]) -> Iterator[tuple[Experiment, list[str]]]:
 
 
 def experiments_page(tables: list[Table]) -> str:
-    """Return docs/experiments.md."""
+    """Return docs/research/experiments.md."""
     lines = {id(row): shlex.join(words) for row, words in commands(tables)}
     parts = [_HEAD]
     for table in tables:

@@ -25,7 +25,7 @@ _NOTHING = (
 _REST = """## No result yet
 
 PyramidTNT's paper has no semantic segmentation, so those recipes are ours.
-[Reproducing](reproduce.md) lists the commands, and explains how to fill this page.
+[Reproducing](../reproduce.md) lists the commands, and explains how to fill this page.
 """
 
 _PAPERS = {
@@ -55,7 +55,7 @@ Costs = Mapping[str, tuple[float, float]]
 
 
 def zoo_page(entries: list[Entry], measured: Mapping[str, Figures], costs: Costs) -> str:
-    """Return docs/model_zoo.md: a table of results for each method, then a line for the rest.
+    """Return docs/research/model_zoo.md: a table for each method, then a line for the rest.
 
     Args:
         entries: All rows, in the order of the page.
@@ -83,7 +83,7 @@ def _path(entry: Entry) -> str:
 
 
 def _link(entry: Entry, prefix: str = '') -> str:
-    return f'[`{entry.name.removeprefix(prefix)}`](../{_path(entry)})'
+    return f'[`{entry.name.removeprefix(prefix)}`](../../{_path(entry)})'
 
 
 def _table(entries: list[Entry], measured: Mapping[str, Figures], costs: Costs) -> str:
