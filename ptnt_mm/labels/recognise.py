@@ -1,6 +1,5 @@
 """Recognise the format of the labels in a folder, and read them."""
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -184,7 +183,7 @@ def read_labels(tree: Tree, recognised: Recognised) -> Labels:
         raise UserError(
             f'{tree.root} was recognised as {recognised.format.title} ({recognised.why}), but '
             f'nothing in it can be used:\n{listed or "    no objects"}\n--format chooses another '
-            f'format{_foreign(tree, {problem.file for problem in labels.problems})}'
+            'format'
         )
     return labels
 
@@ -251,9 +250,9 @@ def _refuse_folders(tree: Tree, why: str, seen: list[Seen]) -> None:
         )
 
 
-def _foreign(tree: Tree, read: Collection[Path] = ()) -> str:
-    """The formats that are not read, a line each, without the files of one that is."""
-    lines = ''.join(f'\n    {item.line(tree)}' for item in foreign_labels(tree, read))
+def _foreign(tree: Tree) -> str:
+    """The formats that are not read, a line each."""
+    lines = ''.join(f'\n    {item.line(tree)}' for item in foreign_labels(tree))
     return f'\nSeen, but not read:{lines}' if lines else ''
 
 

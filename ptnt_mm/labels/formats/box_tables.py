@@ -55,7 +55,7 @@ Of several in a table, the first here counts.
 """
 
 _OPEN_IMAGES = {'imageid', 'labelname', 'confidence'}
-"""Its classes are codes, and its images are millions: see ``labels.foreign``."""
+"""Its corners are shares of the image, its classes codes: see ``labels.foreign``."""
 
 
 @dataclass(frozen=True)
@@ -234,22 +234,6 @@ def _class_column(names: list[str], rows: list[list[str]]) -> dict[str, int]:
         if not all(math.isfinite(number(row[place])) for row in rows if len(row) == len(names)):
             return {'class': place}
     return {'class': places[0]} if places else {}
-
-
-def columns_of(text: str) -> tuple[list[str], list[str], list[str]] | None:
-    """The columns that the first line of a table names.
-
-    Returns:
-        All names, those that are not understood, and the roles that no column has; None if the
-        line has values.
-    """
-    names = next(csv.reader(io.StringIO(text), delimiter=_delimiter(text)), [])
-    if any(_names_image(name) or math.isfinite(number(name)) for name in names):
-        return None
-    known = {name for names in _NAMES.values() for name in names.split()}
-    unknown = [name for name in names if _plain(name) not in known]
-    found = _roles(list(map(_plain, names)))
-    return names, unknown, [role for role in ('file', *_CORNERS) if role not in found]
 
 
 def _plain(name: str) -> str:
