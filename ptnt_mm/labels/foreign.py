@@ -123,8 +123,9 @@ class Seen:
     def line(self, tree: Tree) -> str:
         """The name of the format, with its files and the advice; of a table, the first line."""
         form, files = self.format, tree.first_few(self.files, 2)
-        is_table = form.kind == 'table' and form.suffixes == _TABLES
-        first = f' Its first line: {printable(self.head.partition("\n")[0])}.' if is_table else ''
+        first = ''
+        if form.kind == 'table' and form.suffixes == _TABLES:
+            first = f' Its first line: {printable(self.head.splitlines()[0])}.'
         return f'{form.name} ({files}).{first} To convert: {form.advice}'
 
 
@@ -156,7 +157,8 @@ def _heads(tree: Tree) -> Iterator[tuple[Path, str]]:
         text = head.decode('utf-16' if is_utf16(head) else 'utf-8-sig', 'replace')
         # Only in text, where a line is a record: a whole JSON file may be one line.
         if file.suffix.lower() in ('.txt', *_TABLES.split()):
-            text = ''.join(f'{line[:_LINE].rstrip(",;")}\n' for line in text.splitlines())
+            lines = (line[:_LINE].rstrip(',;') for line in text.splitlines())
+            text = ''.join(f'{line}\n' for line in lines)
         yield file, text
 
 

@@ -51,7 +51,9 @@ FOREIGN = {
     'DOTA': ('labelTxt/a.txt', 'imagesource:X\ngsd:0.1\n1 2 9 2 9 8 1 8 plane 0\n', 'DOTA'),
     'WIDER FACE': ('gt.txt', '0--Parade/a.jpg\n1\n1 2 8 9 0 0 0 0 0 0 \n', 'text with boxes'),
     'VisDrone': ('annotations/a.txt', '1,2,8,9,1,4,0,0\n3,4,8,9,0,4,0,0\n', 'VisDrone'),
-    'keras-yolo3': ('train.txt', 'images/a.jpg 1,2,9,11,0 3,4,9,11,1\nimages/b.jpg\n', 'text with boxes'),
+    'keras-yolo3': (
+        'train.txt', 'images/a.jpg 1,2,9,11,0 3,4,9,11,1\nimages/b.jpg\n', 'text with boxes'
+    ),
     'Supervisely': (
         'ds/ann/a.jpg.json',
         {'description': '', 'size': {'height': 24, 'width': 32}, 'tags': [],
@@ -205,7 +207,7 @@ def test_folders_are_no_classes_beside_labels_of_objects(tmp_path: Path):
         ('instances_txt/{}.txt', '0 2001 2 96 128 WSV:2d000l0O', 'MOTS'),
         (
             'xml/{}.xml',
-            '<sequence name="x"><frame num="1"><target_list><target/></target_list></frame></sequence>',
+            '<sequence name="x"><frame num="1"><target id="1"/></frame></sequence>',
             'XML with boxes',
         ),
         ('{}/groundtruth_rect.txt', '198,214,34,81', 'OTB'),
