@@ -71,10 +71,8 @@ def split_off(
         labels.notes.append(_of_previous(previous, kept))
     pool = []
     for image in images:
-        if image.split in ('val', 'test') or (image.split and counts['val']):
-            splits[image.split].append(image)
-        elif counts['val']:
-            splits['train'].append(image)
+        if counts['val'] or image.split == 'test':
+            splits[image.split or 'train'].append(image)
         else:
             pool.append(image)
     if pool:
@@ -153,29 +151,25 @@ class _Pool:
         paths = [image.path for image in self.images]
         looks = stacked(paths, self.looks)
         similar = alike(looks)
-        equal = copies(paths, self.digests)
         alone = copies(paths, self.digests, similar)
-        tries = [(alone, '')]
-        size = self.target // 2
-        seen = sequences(paths, looks, similar, alone, by_names=False)
-        if seen is not None and size > 1:
-            blocks = in_blocks(paths, seen, alone, size)
-            tries.insert(0, (blocks, 'similar neighbours by name stay together in blocks'))
-        if (larger := sequences(paths, looks, similar, alone)) is not None:
-            tries.insert(0, (larger, 'tiles of one image, and frames of one video, stay together'))
-        val, notes = self._draw(equal), []
-        together = [group for group in alone if len(group) > 1]
-        for groups, what in tries:
-            drawn = self._draw(groups)
-            if (groups is alone or self._is_usable(drawn, groups)) and not self._loses(drawn, val):
-                val = drawn
-                if together:
-                    number = sum(map(len, together))
-                    notes.append(f'copies stay together, {number} images of {len(together)}')
-                notes += [what] if what else []
+        seen, size = sequences(paths, looks, similar, alone, by_names=False), self.target // 2
+        blocks = in_blocks(paths, seen, alone, size) if seen and size > 1 else None
+        larger = sequences(paths, looks, similar, alone)
+        val = self._draw(copies(paths, self.digests))
+        notes = ['copies are on both sides, as a class has no others']
+        for groups, what in (
+            (larger, ['tiles of one image, and frames of one video, stay together']),
+            (blocks, ['similar neighbours by name stay together in blocks']),
+            (alone, []),
+        ):
+            drawn = self._draw(groups) if groups else val
+            is_usable = groups is alone or (groups and self._is_usable(drawn, groups))
+            if is_usable and not self._loses(drawn, val):
+                together = [group for group in alone if len(group) > 1]
+                number = sum(map(len, together))
+                said = [f'copies stay together, {number} images of {len(together)}']
+                val, notes = drawn, [*(said if together else []), *what]
                 break
-        else:
-            notes.append('copies are on both sides, as a class has no others')
         if len(paths) > MOST_COMPARED:
             notes.append('the images are too many to compare their pictures')
         new = self.new
