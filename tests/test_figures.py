@@ -119,7 +119,7 @@ QUOTED = {
     ('docs/performance', r'\| Intel processor.*?\n'): beside(CPU, 1),
     ('docs/performance', r'\| AMD processor, 1 thread.*?\n'): amd(1),
     ('docs/performance', r'\| AMD processor, 2 threads.*?\n'): amd(2),
-    ('docs/performance', r'takes only (\d+) to (\d+) % .*? takes (\d+) to (\d+) % longer'): [
+    ('docs/performance', r'takes\s+only (\d+) to (\d+) %.*? takes (\d+) to (\d+) % longer'): [
         100 * row(H100, 'ptnt_b', mode, batch)['ratio'] - 100
         for batch, modes in ((2, (FORWARD, STEP)), (8, (STEP, FORWARD)))
         for mode in modes
