@@ -30,7 +30,7 @@ LOG_BACKENDS = {
 
 PADDING = 160
 """Batches are padded to multiples of this many pixels for CUDA graphs, so that they have few sizes;
-800 is such a multiple. ``docs/performance.md`` has the cost."""
+800 is such a multiple. ``docs/research/performance.md`` has the cost."""
 
 
 def use_modes(

@@ -142,6 +142,6 @@ def _has_kernel_for_few_keys(q: Tensor) -> bool:
     """Whether the fused kernel is the fastest form for 16 keys.
 
     A GPU's works on tiles of 128 queries and keys, and takes 4 to 6 times as long as the published
-    form (measured, see ``docs/performance.md``).
+    form (measured, see ``docs/research/performance.md``).
     """
     return q.device.type == 'cpu'

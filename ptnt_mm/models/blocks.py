@@ -91,7 +91,7 @@ class NarrowNorm(nn.LayerNorm):
     """Normalise tokens of a few channels: (..., C) -> (..., C).
 
     A GPU's kernel runs a block of threads for each token, most of them idle: for 8 channels,
-    elementwise operators are 7 times as fast (measured, see ``docs/performance.md``).
+    elementwise operators are 7 times as fast (measured, see ``docs/research/performance.md``).
     """
 
     most_channels = 16

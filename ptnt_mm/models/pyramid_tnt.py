@@ -404,7 +404,7 @@ class PyramidTNT(Backbone):
         norm_eval: Whether the stem's BatchNorm always uses its running statistics.
         with_cp: Recompute blocks in the backward pass: less memory, more time.
         inner: 'torch', or 'triton' for inner transformers in one kernel, without dropout. It needs
-            Triton and a CUDA device, and no GPU has measured it (see ``docs/performance.md``).
+            Triton and a CUDA device; no GPU has measured it (``docs/research/performance.md``).
         init_cfg: ``dict(type='Pretrained', checkpoint=...)`` loads weights, or raises.
 
     Raises:

@@ -75,12 +75,12 @@ def test_the_table_in_the_documentation_is_current(capsys):
     if not torch.__version__.startswith(re.search(r'^torch==(\S+)', constraints, re.M).group(1)):
         pytest.skip('the table is for the newest torch that is tested')
     assert tool.main([]) == 0
-    assert capsys.readouterr().out.strip() in (ROOT / 'docs/performance.md').read_text()
+    assert capsys.readouterr().out.strip() in (ROOT / 'docs/research/performance.md').read_text()
 
 
 def test_the_table_of_padded_sizes_is_current(capsys):
     assert load_tool('dev/count_padded_sizes').main([]) == 0
-    assert capsys.readouterr().out.strip() in (ROOT / 'docs/performance.md').read_text()
+    assert capsys.readouterr().out.strip() in (ROOT / 'docs/research/performance.md').read_text()
 
 
 def test_sizes_of_a_coco_file(tmp_path, capsys):

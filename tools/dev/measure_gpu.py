@@ -6,7 +6,7 @@
 Every step is a command, whose output stays in OUT/STEP.log, its numbers in OUT/STEP. Parity comes
 first, then the most valuable figures. Steps that have succeeded, listed in OUT/progress.json, are
 not repeated: to go on after an interruption, run the same command again. Prints the tables at the
-end, and what follows from each of the rules in docs/performance.md.
+end, and what follows from each of the rules in docs/research/performance.md.
 """
 
 import json
@@ -172,7 +172,7 @@ def report(out: Path) -> str:
     for name in ('variants', 'detectors'):
         if name in done:
             rows += json.loads((out / name / 'benchmark.json').read_text(encoding='utf-8'))['rows']
-    found.append(f'By the rules of docs/performance.md\n\n{verdicts(rows, losses)}')
+    found.append(f'By the rules of docs/research/performance.md\n\n{verdicts(rows, losses)}')
     return '\n\n'.join(found)
 
 

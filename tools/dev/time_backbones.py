@@ -1,7 +1,7 @@
 """Time backbones, or whole detectors, side by side, measure their memory, and draw both.
 
 Examples:
-    python tools/dev/time_backbones.py --out bench   # 15 minutes: the tables of docs/performance.md
+    python tools/dev/time_backbones.py --out bench   # 15 minutes: docs/research/performance.md
     python tools/dev/time_backbones.py --models ptnt_s swin_t --sizes 512x512 --modes forward
     python tools/dev/time_backbones.py --device cuda --dtypes bfloat16 --batches 2
 """

@@ -5,7 +5,7 @@ Prints one row for each number of busy processes: seconds of a forward pass and 
 the beginning, and take turns in every round.
 
 Examples:
-    python tools/dev/time_busy.py                 # the table of docs/performance.md; 10 minutes
+    python tools/dev/time_busy.py    # 10 minutes: the table of docs/research/performance.md
     python tools/dev/time_busy.py --models ptnt_s --busy 0 1 --rounds 3
 """
 

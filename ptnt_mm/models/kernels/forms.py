@@ -17,7 +17,7 @@ from ptnt_mm.models.kernels.slicewise import runs_slicewise, slicewise, with_que
 from ptnt_mm.models.positions import Factors, OffsetKeys
 
 FEW_LOGITS = 2**18
-"""Most logits of an image that are all stored at once (measured, see ``docs/performance.md``)."""
+"""Most logits of an image that are all stored at once (``docs/research/performance.md``)."""
 
 KERNEL_MULTIPLE = 8
 """Fused GPU kernels need head widths that are multiples of this."""

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 SLICE_BYTES = 4 * 2**20
-"""Size of a slice's widest intermediate tensor (measured, see ``docs/performance.md``)."""
+"""Size of a slice's widest intermediate tensor (measured, see ``docs/research/performance.md``)."""
 
 RECOMPUTE_BYTES = 40 * 2**20
 """Widest intermediate tensor that is kept for the backward pass and not recomputed."""

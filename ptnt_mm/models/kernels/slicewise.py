@@ -13,7 +13,7 @@ from torch import Tensor
 from ptnt_mm.models.positions import Factors
 
 LOGITS = 3 * 2**17
-"""Logits of a slice for each thread, which take 1.5 MiB (measured, see ``docs/performance.md``)."""
+"""Logits of a slice for each thread, which take 1.5 MiB (``docs/research/performance.md``)."""
 
 STEP = 16
 """Slices have a multiple of this many queries, a vector of AVX-512."""
