@@ -550,10 +550,9 @@ def _as_flag(found: re.Match[str]) -> str:
 
 
 def with_tables(page: str) -> str:
-    """The page ``docs/commands.md`` with the tables of all options between its marks."""
-    head, mark, rest = page.partition('<!-- options -->\n')
-    _, end, tail = rest.partition('\n<!-- end -->')
-    return head + mark + '\n'.join(_tables()) + end + tail
+    """The page ``docs/commands.md``, whose end are the tables of all options."""
+    mark = '<!-- options -->\n'
+    return page[: page.index(mark)] + mark + '\n'.join(_tables())
 
 
 def _tables() -> Iterator[str]:

@@ -25,9 +25,9 @@ SPLITS = ('train', 'val', 'test')
 class ConfigView:
     """What a config means.
 
-    Everything is read anew on each use: a run rewrites and reads its config through one view, and a
-    wrong setting stops only those who need it. Settings that are missing or None are empty mappings
-    here.
+    Everything but the scope is read anew on each use: a run rewrites and reads its config through
+    one view, and a wrong setting stops only those who need it. Settings that are missing or None
+    are empty mappings here.
 
     Args:
         config: A config, complete or not.

@@ -84,8 +84,7 @@ def build_test(
         tested.config.model = ConfigDict(**tested.config.tta_model, module=tested.config.model)
     runner = build_runner(tested)
     if cuda_graphs:
-        model = unwrapped(runner.model)
-        graph_parts(model.module if tta else model)
+        graph_parts(unwrapped(runner.model).module if tta else runner.model)
     for line in warnings:
         runner.logger.warning(line)
     return runner

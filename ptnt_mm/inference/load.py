@@ -52,8 +52,8 @@ def load_predictor(
     Raises:
         UserError: if the config lacks its model or its test data set, the host cannot be imported
             or is not supported, the model cannot be built, the checkpoint does not fit it, it has
-            no scores to compare with ``score_thr``, or the device is not available or not one for
-            graphs.
+            no scores to compare with ``score_thr``, or the device is not available or cannot run
+            CUDA graphs.
     """
     require_keys(config, ('model', 'test_dataloader'))
     device = device or get_device()

@@ -97,8 +97,8 @@ class TrainingRun:
         """The config, with a single evaluator, which writes the predictions."""
         config = copy.copy(self.config)
         kind, evaluator = self._reading()
-        # Others may write files too.
         output = {kind.output: str(self.predictions / 'predictions')}
+        # Others may write files too.
         config.test_evaluator = dict(evaluator, **output)
         return config
 

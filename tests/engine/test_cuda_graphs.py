@@ -23,7 +23,7 @@ from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine import modes
 from ptnt_mm.engine.hooks import CompileHook, CudaGraphHook
 from ptnt_mm.engine.hooks import cuda_graphs as module
-from ptnt_mm.engine.hooks.cuda_graphs import GraphedPart
+from ptnt_mm.engine.hooks.cuda_graphs import GraphedPart, graph_parts
 from ptnt_mm.models import PyramidTNT, TransposedConvNeck
 from ptnt_mm.utils.errors import UserError
 
@@ -306,9 +306,25 @@ def test_what_cannot_be_captured_is_named():
         step(part, 1)
 
 
+def test_an_idle_graph_makes_room_behind_one_of_training(part, capture, monkeypatch):
+    monkeypatch.setattr(module, 'IDLE', 3)
+    [step(part, 1) for _ in range(2)]
+    part.graphed.end_step()
+    part.eval()
+    with torch.no_grad():
+        for side in (2, 2, 3, 3, 3, 3):
+            part(torch.ones(side))
+    assert capture.sizes == [(1,), (2,), (3,)]
+
+
 def test_recomputed_and_compiled_parts_are_refused(capture):
+    recomputed = GraphedToy()
+    recomputed.backbone = PyramidTNT(MICRO_ARCH, with_cp=True)
+    assert graph_parts(recomputed, capture=capture), 'which evaluation does not mind'
+    recomputed.backbone = PyramidTNT(MICRO_ARCH, with_cp=True)
+    del recomputed.neck.forward
     with pytest.raises(UserError, match='with_cp=False'):
-        GraphedPart(PyramidTNT(MICRO_ARCH, with_cp=True), capture=capture)
+        CudaGraphHook(capture=capture).before_train(FakeRunner(recomputed))
     part = Scale()
     part.compile()
     with pytest.raises(UserError, match='Scale is compiled'):
@@ -318,13 +334,14 @@ def test_recomputed_and_compiled_parts_are_refused(capture):
 def test_sizes_without_memory_are_not_tried_again_and_again(monkeypatch):
     tried = []
 
-    def fails(function, samples):
-        tried.append(samples[0].shape)
-        raise torch.OutOfMemoryError
+    class Fails(GraphStandIn):
+        def __call__(self, function, samples):
+            tried.append(samples[0].shape)
+            raise torch.OutOfMemoryError
 
     monkeypatch.setattr(module, 'IDLE', 6)
     part = Scale()
-    part.graphed = GraphedPart(part, 1, most=2, capture=fails)
+    part.graphed = GraphedPart(part, 1, most=2, capture=Fails())
     part.graphed.install()
     for _ in range(10):
         for side in (1, 2, 3):

@@ -347,7 +347,7 @@ def test_loaders_of_other_pixels_are_refused(config: Config, loader: dict, named
     config = Config(config.to_dict())
     config.test_dataloader.dataset.pipeline[0].update(loader)
     with pytest.raises(UserError, match=named):
-        load_end_to_end(config, 'x.pth', None)
+        load_end_to_end(ConfigView(config), 'x.pth', None)
 
 
 def test_layers_that_pool_into_fixed_grids_take_any_size(tmp_path: Path):

@@ -1,6 +1,7 @@
 """Run parts of a model as CUDA graphs, one graph for each size of image."""
 
 import copy
+import gc
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -35,6 +36,9 @@ class Capture(Protocol):
     def __call__(self, function: Callable, samples: tuple[Tensor, ...]) -> Callable:
         """From a function of tensors and sample inputs to one that does the same as a graph."""
 
+    def clear(self) -> None:
+        """Give memory back once no graph is left."""
+
 
 class TorchCapture:
     """Capture with ``torch.cuda.make_graphed_callables``.
@@ -54,12 +58,16 @@ class TorchCapture:
         """A function as a graph that computes in the memory of ``samples``."""
         with torch.cuda.device(samples[0].device):
             before = self._reserved()
-            try:
-                return torch.cuda.make_graphed_callables(
-                    function, samples, allow_unused_input=True, pool=self.pool
-                )
-            finally:
-                self.held += self._reserved() - before
+            graph = torch.cuda.make_graphed_callables(
+                function, samples, allow_unused_input=True, pool=self.pool
+            )
+            self.held += max(self._reserved() - before, 0.0)
+        return graph
+
+    def clear(self) -> None:
+        """Give memory back once no graph is left; the next one gets a new pool."""
+        gc.collect()  # torch's graphs are in cycles of references
+        self.pool, self.held = torch.cuda.graph_pool_handle(), 0.0
 
     def _reserved(self) -> float:
         """The share of memory in use; what torch only keeps for later is given back first."""
@@ -77,9 +85,10 @@ class GraphedPart:
 
     Args:
         part: The module. Its arguments are tensors, or lists and tuples of them.
-        after: A size gets a graph when it is seen for this many-th time.
+        after: How often a size is seen until it gets a graph.
         most: The largest number of graphs.
-        memory: Once graphs take this share of the device's memory, sizes get no more of them.
+        memory: Once graphs take this share of the device's memory, another size gets one only in
+            place of one that is idle.
         capture: How graphs are made; by default with torch.
 
     Raises:
@@ -94,7 +103,7 @@ class GraphedPart:
         memory: float = 0.25,
         capture: Capture | None = None,
     ):
-        _require_plain(part)
+        _require_original(part)
         self.part, self.after, self.most, self.memory = part, after, most, memory
         self.capture = TorchCapture() if capture is None else capture
         self.parameters = _readers(part, part.named_parameters())
@@ -117,7 +126,7 @@ class GraphedPart:
     def remove(self) -> None:
         """Restore the module's forward pass, and free all graphs."""
         del self.part.forward
-        self.graphs.clear()
+        self._forget()
 
     def start_step(self) -> None:
         """Allow one graph to run; what it returned in the last step is no longer needed."""
@@ -141,7 +150,8 @@ class GraphedPart:
         if self.is_used or kwargs or not self._is_usual(inputs):
             return self._plain(*args, **kwargs)
         trains, parameters = self.part.training, self._followed()
-        self.steps[False] += not trains
+        if not trains:
+            self.steps[False] += 1
         key = (trains, structure, *_circumstances(inputs, parameters))
         self.seen[key] += 1
         if key not in self.graphs and self.seen[key] >= self.after and self._has_room():
@@ -168,31 +178,40 @@ class GraphedPart:
     def _followed(self) -> list[Tensor]:
         """The parameters. If a weight has moved, all graphs are dropped: they read its old place.
 
-        Who copies new values into the old ones, as ``load_state_dict`` and averaging hooks do,
-        moves nothing.
+        New values that are copied into the old ones, as by ``load_state_dict`` and averaging hooks,
+        move nothing.
         """
         parameters, buffers = (
             [read() for read in readers.values()] for readers in (self.parameters, self.buffers)
         )
         addresses = [tensor.data_ptr() for tensor in (*parameters, *buffers)]
         if addresses != self.addresses:
-            self.addresses, self.capture.held = addresses, 0.0
-            for known in (self.graphs, self.used_at, self.seen):
-                known.clear()
+            self.addresses = addresses
+            self._forget()
         return parameters
+
+    def _forget(self) -> None:
+        """Drop all graphs, and the sizes that were seen."""
+        had_graphs = bool(self.graphs)
+        for known in (self.graphs, self.used_at, self.seen):
+            known.clear()
+        if had_graphs:
+            self.capture.clear()
 
     def _plain(self, *args: Any, **kwargs: Any) -> Any:
         return type(self.part).forward(self.part, *args, **kwargs)
 
     def _has_room(self) -> bool:
-        """Whether another graph fits; one that is idle makes room."""
+        """Whether another graph fits. One that is idle is dropped for it."""
         if not self.graphs or (len(self.graphs) < self.most and self.capture.held < self.memory):
             return True
-        oldest = next(iter(self.graphs))
-        if self.steps[oldest[0]] - self.used_at[oldest] < IDLE:
-            return False
-        del self.graphs[oldest], self.used_at[oldest], self.seen[oldest]
-        return True
+        for key in self.graphs:  # the one that was not used for longest comes first
+            if self.steps[key[0]] - self.used_at[key] >= IDLE:
+                del self.graphs[key], self.used_at[key], self.seen[key]
+                if not self.graphs:
+                    self.capture.clear()
+                return True
+        return False
 
     def _captured(
         self, inputs: list[Tensor], structure: Any, parameters: list[Tensor]
@@ -275,34 +294,39 @@ def _circumstances(inputs: list[Tensor], parameters: list[Tensor]) -> tuple:
 
 def require_cuda(mode: str, device: str = 'cuda') -> None:
     """Raise a UserError if a mode is not for this device, or if torch finds no CUDA device."""
-    if torch.device(device).type != 'cuda':
+    if not device.startswith('cuda'):
         raise UserError(f'{mode} needs a CUDA device, not {device!r}: omit it')
     if not torch.cuda.is_available():
         raise UserError(f'{mode} needs a CUDA device, and torch finds none: omit it')
 
 
-def _require_plain(part: nn.Module) -> None:
-    """Raise a UserError if blocks are recomputed, or if the part is compiled."""
+def _require_original(part: nn.Module) -> None:
+    """Raise a UserError if the part, or one in it, is not called as it was written."""
     kind = type(part).__name__
     for module in part.modules():
-        if getattr(module, 'with_cp', False):
-            raise UserError(
-                f'{kind} recomputes blocks in its backward pass, which a CUDA graph cannot: set '
-                'with_cp=False, or omit `cuda_graphs`'
-            )
         if 'forward' in vars(module):
             raise UserError(
                 f'{kind}: the forward pass of a {type(module).__name__} was replaced, as '
                 'activation_checkpointing does, and a CUDA graph needs the original: omit this '
                 'setting, or `cuda_graphs`'
             )
+    if part._compiled_call_impl is not None:
+        raise UserError(f'{kind} is compiled: use CompileHook or CUDA graphs, not both')
+
+
+def _require_trainable(part: nn.Module) -> None:
+    """Raise a UserError if a step of training cannot be a graph."""
+    kind = type(part).__name__
+    if any(getattr(module, 'with_cp', False) for module in part.modules()):
+        raise UserError(
+            f'{kind} recomputes blocks in its backward pass, which a CUDA graph cannot: set '
+            'with_cp=False, or omit `cuda_graphs`'
+        )
     if any(isinstance(module, nn.SyncBatchNorm) for module in part.modules()):
         raise UserError(
             f'{kind} has SyncBatchNorm, whose processes wait for each other, and each process '
             'captures at another time: omit `sync_bn` or `cuda_graphs`'
         )
-    if part._compiled_call_impl is not None:
-        raise UserError(f'{kind} is compiled: use CompileHook or CUDA graphs, not both')
 
 
 def graph_parts(
@@ -313,11 +337,20 @@ def graph_parts(
     memory: float = 0.25,
     capture: Capture | None = None,
 ) -> list[GraphedPart]:
-    """Run parts of a model as CUDA graphs from now on; arguments as of :class:`CudaGraphHook`.
+    """Run parts of a model, wrapped or not, as CUDA graphs from now on.
+
+    The other arguments are those of :class:`CudaGraphHook`.
 
     Raises:
-        UserError: without a CUDA device, if the model lacks a part, or if one cannot be a graph.
+        UserError: without a CUDA device, if the model is divided among processes or lacks a part,
+            or if a part cannot be a graph.
     """
+    if is_model_wrapper(model) and not isinstance(model, DistributedDataParallel):
+        raise UserError(
+            f'{type(model).__name__} divides the model among processes, and CUDA graphs need all '
+            'of it in each: omit `cuda_graphs`'
+        )
+    model = unwrapped(model)
     names = ('backbone', 'neck') if parts is None else parts
     modules = dict(model.named_modules())
     found = {name: modules[name] for name in names if modules.get(name) is not None}
@@ -340,11 +373,12 @@ class CudaGraphHook(Hook):
     A graph starts all operators of a part at once. It serves one size of image, so there should be
     few: a larger ``pad_size_divisor`` of the data preprocessor. Parts must do the same in each step
     and not wait for the GPU, and the model must not keep their outputs from one step to the next.
-    Evaluation has its own graphs. Checkpoints and averaged copies are as without this hook.
+    Evaluation has its own graphs, whose memory training cannot use. Checkpoints and averaged copies
+    are as without this hook.
 
     Args:
         parts: Names of modules. Those of 'backbone' and 'neck' that the model has, by default.
-        after: A size gets a graph when it is seen for this many-th time.
+        after: How often a size is seen until it gets a graph.
         most: The largest number of graphs of a part, those of evaluation included.
         memory: Once the graphs of a part take this share of the GPU's memory, another size gets one
             only in place of one that is idle.
@@ -372,14 +406,11 @@ class CudaGraphHook(Hook):
 
     def before_train(self, runner: Any) -> None:
         """Replace the parts' forward passes."""
-        if is_model_wrapper(runner.model) and not isinstance(runner.model, DistributedDataParallel):
-            raise UserError(
-                f'{type(runner.model).__name__} divides the model among processes, and CUDA graphs '
-                'need all of it in each: omit `cuda_graphs`'
-            )
         if any(isinstance(hook, CompileHook) for hook in runner.hooks):
             raise UserError('use CompileHook or CUDA graphs, not both')
-        self.graphed = graph_parts(unwrapped(runner.model), *self.settings)
+        self.graphed = graph_parts(runner.model, *self.settings)
+        for part in self.graphed:
+            _require_trainable(part.part)
 
     def before_train_iter(self, runner: Any, batch_idx: int, data_batch: Any = None) -> None:
         """Allow each part to run a graph."""

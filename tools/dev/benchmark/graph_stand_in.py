@@ -26,6 +26,10 @@ class GraphStandIn:
         self.sizes: list[tuple[int, ...]] = []
         self.share, self.held = share, 0.0
 
+    def clear(self) -> None:
+        """As if all memory had been given back."""
+        self.held = 0.0
+
     def __call__(self, function: Callable, samples: tuple[Tensor, ...]) -> Callable:
         """The function as a stand-in for a graph."""
         self.sizes.append(tuple(samples[0].shape))
