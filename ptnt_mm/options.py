@@ -80,7 +80,7 @@ _REPLACE = Switch('overwrite', 'replace an existing file')
 _JSON = (
     Option('json', 'also write JSON to this file; - prints it, and the text goes to standard '
            'error', Path, metavar='FILE'),
-    Switch('overwrite', 'replace that file if it exists'),
+    Switch('overwrite', 'replace the file of --json if it exists'),
 )
 _FILE = Argument('file', '.pth, .pth.tar, .pt, .safetensors, address, hf:OWNER/NAME, or name from '
                  'ptnt weights')
