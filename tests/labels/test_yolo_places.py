@@ -105,6 +105,15 @@ def test_other_layouts(tmp_path: Path, layout: str, val: str, settings: str):
         assert splits(labels) == SPLITS
 
 
+def test_folders_further_down_and_in_other_capitals_are_found(tmp_path: Path):
+    fruit(tmp_path, 'work/images/{split}')
+    for kind in ('images', 'labels'):
+        for split, name in (('train', 'one'), ('val', 'two')):
+            (tmp_path / 'work' / kind / split).rename(tmp_path / 'work' / kind / name)
+    write(tmp_path / 'data.yaml', f'train: C:\\x\\Images\\One\nval: /x/images/two\n{NAMES}')
+    assert splits(read(tmp_path)) == SPLITS
+
+
 @pytest.mark.parametrize('layout', ['images/{split}', '{split}/images', '{split}', '.'])
 def test_without_settings_only_folders_of_labels_are_read(tmp_path: Path, layout: str):
     fruit(tmp_path, layout)

@@ -97,7 +97,7 @@ def _read(tree: Tree) -> Labels:
     labels = collector.labels
     homes = _homes_of(tree)
     file, content = _settings(tree, homes) or (None, {})
-    names = _names(tree, file, content, labels)
+    names = _names(tree, homes, file, content, labels)
     images = _listed(tree, homes, file, content, labels) if file else []
     if not images:
         images = [(image, None) for image in homes.images]
@@ -177,7 +177,7 @@ def _settings(tree: Tree, homes: _Homes) -> tuple[Path, dict] | None:
         except (UserError, yaml.YAMLError, ValueError, RecursionError):
             continue
         if isinstance(content, dict) and isinstance(content.get('names'), (list, dict, str)):
-            places = [split for split, _, place in _places(tree, file, content) if place]
+            places = [split for split, _, place in _places(tree, homes, file, content) if place]
             if homes.images or any(content.get(split) for split in _SPLITS):
                 order = -len(set(places)), len(file.parts), file.name != 'data.yaml'
                 found.append((order, file, content))
@@ -245,10 +245,12 @@ class _Names:
         return {number for names in (self.given, *self.lists.values()) for number in names}
 
 
-def _names(tree: Tree, file: Path | None, content: Mapping, labels: Labels) -> _Names:
+def _names(
+    tree: Tree, homes: _Homes, file: Path | None, content: Mapping, labels: Labels
+) -> _Names:
     given, lists = content.get('names'), {}
     if isinstance(given, str):  # darknet's file
-        place = _place(tree, file, content, given)
+        place = _place(tree, homes, file, content, given, 'train')
         given = _name_list(place, labels) if place is not None else []
     if not given:
         files = (file for file in tree.with_suffix('.txt', '.names') if file.name in _NAME_LISTS)
@@ -303,7 +305,7 @@ def _listed(
     """The images of the splits in the settings, without duplicates."""
     found: dict[Path, str] = {}
     missing = {split for split in ('train', 'val') if not _names_of(content, split)}
-    for split, name, place in _places(tree, file, content):
+    for split, name, place in _places(tree, homes, file, content):
         if place is None:
             labels.report(file, 'folders or lists that were not found', f'{split}: {name}')
             missing.add(split)
@@ -331,12 +333,12 @@ def _add_split(found: dict[Path, str], images: Iterable[Path], split: str, label
 
 
 def _places(
-    tree: Tree, file: Path, content: Mapping[str, Any]
+    tree: Tree, homes: _Homes, file: Path, content: Mapping[str, Any]
 ) -> Iterator[tuple[str, str, Path | None]]:
     """The splits in the settings: split, path as written, and the folder or list, if found."""
     for split in _SPLITS:
         for name in _names_of(content, split):
-            yield split, name, _place(tree, file, content, name)
+            yield split, name, _place(tree, homes, file, content, name, split)
 
 
 def _names_of(content: Mapping[str, Any], split: str) -> list[str]:
@@ -348,21 +350,39 @@ def _is_name(name: object) -> bool:
     return isinstance(name, str) and bool(name.strip())
 
 
-def _place(tree: Tree, file: Path, content: Mapping[str, Any], name: str) -> Path | None:
+def _place(
+    tree: Tree, homes: _Homes, file: Path, content: Mapping[str, Any], name: str, split: str
+) -> Path | None:
     """A folder or list in the settings, inside the data.
 
     Paths are relative to ``path``, if it exists, otherwise to the settings' folder. Roboflow writes
     '../train/images' for a folder next to its settings. For paths of another machine, the last
-    parts decide.
+    parts decide, as for images.
     """
     root = content.get('path') if isinstance(content.get('path'), str) else ''
-    parts = [part for part in re.split(r'[\\/]+', f'{root}/{name}') if part not in ('', '.', '..')]
-    ends = ('/'.join(parts[first:]) for first in range(len(parts)))
-    for end in (name, *ends):
-        for folder in (file.parent / root, file.parent, tree.root):
-            path = Path(os.path.normpath(folder / end))
+    inside = re.sub(r'^(\.\.?/)+', '', name.replace('\\', '/'))
+    for folder in (file.parent / root, file.parent, tree.root):
+        for path in (folder / name, folder / inside):
             if tree.holds(path):
-                return path.resolve() if path.is_symlink() else path
+                return Path(path.resolve() if path.is_symlink() else path)
+    return _with_tail(tree, homes, re.split(r'[\\/]+', f'{root}/{name}'), split)
+
+
+def _with_tail(tree: Tree, homes: _Homes, parts: list[str], split: str) -> Path | None:
+    """The folder of labelled images, or the list, whose path ends like another path."""
+    wanted = [part.casefold() for part in parts if part not in ('', '.', '..')]
+    if wanted and wanted[-1].endswith(('.txt', '.names')):
+        known = set(tree.with_suffix('.txt', '.names'))
+    else:
+        known = {folder for image in homes.images for folder in image.parents}
+        known = {folder for folder in known if folder.is_relative_to(tree.root)}
+    for first in range(len(wanted)):
+        tail = wanted[first:]
+        fit = [p for p in known if [part.casefold() for part in p.parts[-len(tail) :]] == tail]
+        if len(fit) > 1:
+            fit = [path for path in fit if tree.split_of(path / 'image') == split]
+        if fit:
+            return fit[0] if len(fit) == 1 else None
     return None
 
 
