@@ -10,7 +10,7 @@ import re
 import sys
 from argparse import ArgumentTypeError
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from ptnt_mm.utils.arguments import Argument, Command, Option, Repeatable, Switch
@@ -548,6 +548,8 @@ def _as_flag(found: re.Match[str]) -> str:
 
 # ---- The page
 
+_HEAD = '\n| Argument | Meaning |\n|---|---|'
+
 
 def with_tables(page: str) -> str:
     """The page ``docs/commands.md``, whose end are the tables of all options."""
@@ -568,17 +570,17 @@ def _tables() -> Iterator[str]:
         for part in (command, *command.parts)
     }
     counts = Counter(row for rows in commands.values() for row in rows)
-    yield _table('Several commands', (row for row, count in counts.items() if count > 1))
+    yield '\n### Several commands'
+    yield _HEAD
+    yield from (row for row, count in counts.items() if count > 1)
     for name, rows in commands.items():
         if rows:
-            yield _table(f'ptnt {name}', (row for row in rows if counts[row] == 1))
+            yield f'\n### ptnt {name}'
+        if own := [row for row in rows if counts[row] == 1]:
+            yield _HEAD
+            yield from own
         if shared := [f'`{word}`' for row, word in rows.items() if counts[row] > 1]:
             yield f'\nAlso {", ".join(shared)}: [above](#several-commands).'
-
-
-def _table(heading: str, rows: Iterable[str]) -> str:
-    lines = ['| Argument | Meaning |', '|---|---|', *rows]
-    return '\n'.join([f'\n### {heading}', *(['', *lines] if len(lines) > 2 else [])])
 
 
 def _shown(argument: Argument) -> str:

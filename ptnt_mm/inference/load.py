@@ -59,13 +59,15 @@ def load_predictor(
     device = device or get_device()
     if cuda_graphs:
         require_cuda('`cuda_graphs=True`', device)
-    scope, name = config.get('default_scope'), config.filename or 'the config'
-    if scope not in HOSTS:
-        raise UserError(f'{name} has default_scope={scope!r}: expected one of {", ".join(HOSTS)}')
     view = ConfigView(config)
+    if view.host is None:
+        scope = config.get('default_scope')
+        raise UserError(
+            f'{view.name} has default_scope={scope!r}: expected one of {", ".join(HOSTS)}'
+        )
     model, dataset_meta = load_model(view, checkpoint)
-    predictor_class, _ = _predictors(HOSTS[scope].task)
-    with explained_building(name):
+    predictor_class, _ = _predictors(view.host.task)
+    with explained_building(view.name):
         predictor = predictor_class(model, dataset_meta, score_thr, ConfigLoader(view))
         if (tiling := stated_tiling(view)) is not None:
             predictor.tile(tiling)

@@ -181,9 +181,8 @@ class GraphedPart:
         New values that are copied into the old ones, as by ``load_state_dict`` and averaging hooks,
         move nothing.
         """
-        parameters, buffers = (
-            [read() for read in readers.values()] for readers in (self.parameters, self.buffers)
-        )
+        parameters = [read() for read in self.parameters.values()]
+        buffers = (read() for read in self.buffers.values())
         addresses = [tensor.data_ptr() for tensor in (*parameters, *buffers)]
         if addresses != self.addresses:
             self.addresses = addresses
