@@ -90,7 +90,7 @@ test: setup
 
 # The networks, and what reads files and settings: nothing that compiles or trains for long.
 FAST = tests/test_architecture.py tests/test_links.py tests/cli tests/config tests/data tests/deploy tests/drawing \
-	tests/engine tests/explain tests/labels tests/models tests/utils tests/weights
+	tests/engine tests/models tests/utils tests/weights
 test-fast: setup
 	@OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive .venv/bin/python -m pytest -q -n 2 --dist worksteal -m 'not slow' $(FAST)
 

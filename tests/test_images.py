@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from pages import PAGES, ROOT, links
+from manual import PAGES, ROOT, links
 
 IMAGES = ROOT / 'docs' / 'images'
 VARIABLES = re.compile(r'--([\w-]+): (#\w+)')

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from pages import PAGES, ROOT, anchors, blocks, links, name, prose
+from manual import PAGES, ROOT, anchors, blocks, links, name, prose
 
 
 @pytest.mark.parametrize('page', PAGES, ids=name)

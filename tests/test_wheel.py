@@ -12,8 +12,8 @@ import pytest
 from markdown_it import MarkdownIt
 from repository import ROOT
 
-from ptnt_mm.export.formats import PACKAGES
-from ptnt_mm.report.report import _PACKAGES
+from ptnt_mm.pages.report import _PACKAGES
+from ptnt_mm.predict.export.formats import PACKAGES
 from ptnt_mm.version import __version__
 
 SCRIPT = f'ptnt_mm-{__version__}.data/scripts/ptnt'
@@ -61,10 +61,10 @@ def test_top_level_is_the_package_alone(wheel):
 
 def test_carries_every_module_config_and_tool(wheel):
     package = ROOT / 'ptnt_mm'
-    files = [*package.rglob('*.py'), *package.glob('drawing/templates/*')]
+    files = [*package.rglob('*.py'), *package.glob('pages/templates/*')]
     files += package.glob('weights/ptnt_ti_distilled.*')
     expected = {str(path.relative_to(ROOT)) for path in files}
-    assert 'ptnt_mm/drawing/templates/report.html' in expected
+    assert 'ptnt_mm/pages/templates/report.html' in expected
     for folder in ('configs', 'tools'):
         expected |= {
             f'ptnt_mm/.mim/{path.relative_to(ROOT)}'

@@ -17,11 +17,11 @@ from ptnt_mm.check.data_sets import (
     find_data_sets,
     misread_names,
 )
+from ptnt_mm.config.build_errors import explain_build_error
 from ptnt_mm.config.settings import short_name
 from ptnt_mm.config.view import ConfigView
-from ptnt_mm.explain.building import explain_build_error
-from ptnt_mm.labels.boxes import Boxes
-from ptnt_mm.labels.coco import CocoFile, read_coco
+from ptnt_mm.data.boxes import Boxes
+from ptnt_mm.data.coco import CocoFile, read_coco
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, error, note, ok
 from ptnt_mm.utils.text import counted

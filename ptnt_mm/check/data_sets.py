@@ -9,10 +9,10 @@ from typing import Any
 
 from mmengine.registry import DATASETS, TRANSFORMS, DefaultScope
 
+from ptnt_mm.config.recognisers import how_to_get
+from ptnt_mm.config.registered import arguments_of, registered_names
 from ptnt_mm.config.settings import type_name
 from ptnt_mm.config.view import ConfigView, DataSet
-from ptnt_mm.explain.recognisers import how_to_get
-from ptnt_mm.explain.registered import arguments_of, registered_names
 from ptnt_mm.utils.findings import Finding, error, note, ok
 from ptnt_mm.utils.text import suggest, unknown_name
 

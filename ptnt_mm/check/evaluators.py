@@ -7,10 +7,10 @@ from typing import NamedTuple
 from ptnt_mm.check.coco_annotations import DetectionDataset, Id
 from ptnt_mm.check.data_sets import LoadedDataset, identity
 from ptnt_mm.check.image_lists import has_masks, number_of_classes
+from ptnt_mm.config.registered import arguments_of, classes_named
 from ptnt_mm.config.settings import dicts_within, type_name
 from ptnt_mm.config.view import ConfigView, DataSet, local_path, unwrapped
-from ptnt_mm.explain.registered import arguments_of, classes_named
-from ptnt_mm.labels.coco import read_json
+from ptnt_mm.data.coco import read_json
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, Severity, error, ok, report_wrong, warning
 from ptnt_mm.utils.text import counted, first_few, unknown_name

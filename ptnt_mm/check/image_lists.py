@@ -18,11 +18,11 @@ from ptnt_mm.check.data_sets import (
     evenly_spread,
     find_data_sets,
 )
+from ptnt_mm.config.build_errors import explain_build_error
 from ptnt_mm.config.settings import short_name, type_name
 from ptnt_mm.config.view import ConfigView
-from ptnt_mm.explain.building import explain_build_error
+from ptnt_mm.data.many_files import Folders
 from ptnt_mm.utils.findings import Finding, Severity, error, note, ok, report_wrong, warning
-from ptnt_mm.utils.many_files import Folders
 from ptnt_mm.utils.text import counted, first_few
 
 _LISTS = {

@@ -11,9 +11,10 @@ import numpy as np
 
 from ptnt_mm.check.data_sets import ImageFile, LoadedDataset
 from ptnt_mm.config.settings import type_name
+from ptnt_mm.data.decoding import alone_if_large, large_images_expected, why_unreadable
 from ptnt_mm.data.image_files import ON_THEIR_SIDE, decoded
+from ptnt_mm.data.many_files import Folders, on_threads
 from ptnt_mm.data.pixel_values import COMMON, few_levels, measure_values, oddity
-from ptnt_mm.utils.decoding import alone_if_large, large_images_expected, why_unreadable
 from ptnt_mm.utils.findings import (
     Finding,
     FindingKind,
@@ -23,7 +24,6 @@ from ptnt_mm.utils.findings import (
     report_kinds,
     report_wrong,
 )
-from ptnt_mm.utils.many_files import Folders, on_threads
 from ptnt_mm.utils.text import counted
 
 _BROKEN = FindingKind('images not readable', Severity.ERROR, 'copy them again, or {remove}')

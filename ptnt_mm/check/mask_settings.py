@@ -8,7 +8,7 @@ from ptnt_mm.check.image_lists import has_masks, loading_of, needs_masks
 from ptnt_mm.check.images import size_text
 from ptnt_mm.config.settings import dicts_within, type_name
 from ptnt_mm.config.view import ConfigView
-from ptnt_mm.labels.class_masks import IGNORED
+from ptnt_mm.data.class_masks import IGNORED
 from ptnt_mm.utils.findings import Finding, error, note, ok, warning
 from ptnt_mm.utils.text import first_few
 

@@ -12,8 +12,7 @@ from ptnt_mm.check.image_lists import loading_of
 from ptnt_mm.check.images import size_text
 from ptnt_mm.check.mask_settings import ignored_label
 from ptnt_mm.config.view import ConfigView
-from ptnt_mm.data.image_files import size_as_read
-from ptnt_mm.labels.class_masks import (
+from ptnt_mm.data.class_masks import (
     COLOURED,
     CUT,
     MASK_FILE_RULES,
@@ -25,7 +24,9 @@ from ptnt_mm.labels.class_masks import (
     MaskFile,
     label_of_each_value,
 )
-from ptnt_mm.utils.decoding import DECODERS, large_images_expected, why_unreadable
+from ptnt_mm.data.decoding import DECODERS, large_images_expected, why_unreadable
+from ptnt_mm.data.image_files import size_as_read
+from ptnt_mm.data.many_files import on_threads
 from ptnt_mm.utils.findings import (
     Finding,
     FindingKind,
@@ -36,7 +37,6 @@ from ptnt_mm.utils.findings import (
     report_wrong,
     warning,
 )
-from ptnt_mm.utils.many_files import on_threads
 from ptnt_mm.utils.text import first_few
 
 _Evidence = list[tuple[FindingKind, str]]

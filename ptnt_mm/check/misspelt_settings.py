@@ -22,9 +22,9 @@ from torch.utils.data import DataLoader
 
 from ptnt_mm.config.hosts import HOSTS
 from ptnt_mm.config.read import READ_KEYS
+from ptnt_mm.config.registered import arguments_of, classes_named, registered_names
 from ptnt_mm.config.settings import type_name
 from ptnt_mm.config.view import ConfigView
-from ptnt_mm.explain.registered import arguments_of, classes_named, registered_names
 from ptnt_mm.models.optimizer import (
     UNMATCHED_KEY,
     CheckedOptimWrapperConstructor,

@@ -9,7 +9,7 @@ from mmengine.registry import TRANSFORMS, DefaultScope
 from ptnt_mm.check.coco_annotations import DetectionDataset
 from ptnt_mm.config.settings import dicts_within, short_name, type_name
 from ptnt_mm.config.view import ConfigView
-from ptnt_mm.labels.boxes import (
+from ptnt_mm.data.boxes import (
     CORNER_AND_SIZE,
     Listed,
     find_cause,
@@ -17,7 +17,7 @@ from ptnt_mm.labels.boxes import (
     judge_repeats,
     near_the_corner,
 )
-from ptnt_mm.labels.masks import BROKEN, FORM_RULES, MASK_RULES, Mask, rule_for
+from ptnt_mm.data.masks import BROKEN, FORM_RULES, MASK_RULES, Mask, rule_for
 from ptnt_mm.utils.findings import (
     Finding,
     FindingKind,

@@ -1,1 +1,1 @@
-"""The command line: parsers made from the options, and a function for each command."""
+"""The command line: every option, the parsers made from them, and a function for each command."""

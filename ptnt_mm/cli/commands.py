@@ -1,6 +1,6 @@
 """The commands: each function gets its parsed arguments, calls the API, and prints.
 
-Their arguments are declared in `ptnt_mm.options`. A function returns the exit status, None for 0.
+`options.py` declares their arguments. A function returns the exit status, None for 0.
 """
 
 from argparse import Namespace
@@ -46,7 +46,7 @@ def new(args: Namespace) -> int:
     """Create a project; return 1 if its check finds errors."""
     with importing():
         from ptnt_mm.api import check, create_project, read_config, report_data
-        from ptnt_mm.explain.causes import one_line
+        from ptnt_mm.config.causes import one_line
         from ptnt_mm.project.backbones import offered
 
     file = create_project(args.data, args.folder, **keywords('new', args), on_line=show_wrapped)
@@ -164,7 +164,7 @@ def infer(args: Namespace) -> None:
         from ptnt_mm.api import infer
         from ptnt_mm.config.zoo import PROJECT_CONFIG
         from ptnt_mm.deploy.export_info import SUFFIXES
-        from ptnt_mm.inference.source import default_out
+        from ptnt_mm.predict.source import default_out
 
     if Path(args.config).suffix not in SUFFIXES:
         config, checkpoint = _config_and_checkpoint_of(args)
@@ -197,9 +197,9 @@ def visualize(args: Namespace) -> None:
     """Draw a page."""
     with importing():
         from ptnt_mm.api import visualize
+        from ptnt_mm.data.decoding import FORMATS
         from ptnt_mm.engine.run_checkpoints import best_checkpoint
         from ptnt_mm.engine.work_dir import find_work_dir
-        from ptnt_mm.utils.decoding import FORMATS
 
     checkpoint, images = None, args.files
     if Path(images[0]).suffix.lower() not in FORMATS:
@@ -238,7 +238,7 @@ def _others(words: list[str], config: 'Config') -> list[tuple['Config', str | No
 def checkpoint(args: Namespace) -> None:
     """Inspect, convert or publish a checkpoint."""
     with importing():
-        from ptnt_mm.export.hub import publish_to_hub
+        from ptnt_mm.predict.export.hub import publish_to_hub
         from ptnt_mm.weights.files import (
             convert_checkpoint,
             describe_checkpoint,
@@ -300,7 +300,7 @@ _ABOUT_WEIGHTS = (
 def complexity(args: Namespace) -> None:
     """Count a model's operations."""
     with importing():
-        from ptnt_mm.complexity import build_by_name, measure_complexity
+        from ptnt_mm.cli.complexity import build_by_name, measure_complexity
 
     printed = json_output(Path('-') if args.format == 'json' else None, overwrite=False)
     with printed as print_json, json_output(args.json, args.overwrite) as write:
@@ -334,7 +334,7 @@ def configs(args: Namespace) -> None:
 def demo(args: Namespace) -> None:
     """Create the demo data set."""
     with importing():
-        from ptnt_mm.demo.dataset import DemoSpec, make_demo_data
+        from ptnt_mm.data.demo.dataset import DemoSpec, make_demo_data
 
     print(make_demo_data(args.folder, DemoSpec(args.train, args.val, args.seed), args.overwrite))
 
@@ -344,7 +344,7 @@ def demo(args: Namespace) -> None:
 
 def doctor(args: Namespace) -> int:
     """Inspect the installation; return 1 if something is broken."""
-    from ptnt_mm.doctor.diagnosis import BROKEN, examine
+    from ptnt_mm.cli.diagnosis import BROKEN, examine
 
     announce()
     with json_output(args.json, args.overwrite) as write:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import shtab
 
+from ptnt_mm.cli.options import COMMANDS
 from ptnt_mm.cli.start import parser_of
 from ptnt_mm.config.zoo import config_names
-from ptnt_mm.options import COMMANDS
 
 
 def completion(shell: str) -> str:

@@ -81,7 +81,7 @@ def _weights_file(file: str, args: Namespace) -> None:
 
 
 def _export_file(out: Path, args: Namespace) -> None:
-    from ptnt_mm.export.format_names import choose_format
+    from ptnt_mm.predict.export.format_names import choose_format
 
     choose_format(out, args.format)
     check_new(out, args.overwrite)
@@ -92,13 +92,13 @@ def _new_file(out: Path, args: Namespace) -> None:
 
 
 def _format(name: str, args: Namespace) -> None:
-    from ptnt_mm.labels.recognise import require_known
+    from ptnt_mm.data.recognise import require_known
 
     require_known(name, None)
 
 
 def _task(name: str, args: Namespace) -> None:
-    from ptnt_mm.labels.recognise import require_known
+    from ptnt_mm.data.recognise import require_known
 
     require_known(None, name)
 
@@ -116,7 +116,7 @@ def _backbone(name: str, args: Namespace) -> None:
 
 
 def _data(data: Path, args: Namespace) -> None:
-    from ptnt_mm.project.place import check_place, data_folder
+    from ptnt_mm.project.folders import check_place, data_folder
 
     check_place(data_folder(data), args.folder)
 

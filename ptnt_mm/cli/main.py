@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import NoReturn
 
-from ptnt_mm.options import COMMANDS
+from ptnt_mm.cli.options import COMMANDS
 from ptnt_mm.utils.text import suggest
 from ptnt_mm.version import __version__
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import ptnt_mm
-from ptnt_mm.options import COMMANDS, as_flags
-from ptnt_mm.utils.arguments import Command
+from ptnt_mm.cli.arguments import Command
+from ptnt_mm.cli.options import COMMANDS, as_flags
 from ptnt_mm.utils.console import exit_status, show_arguments_as
 from ptnt_mm.utils.imports import without_garbage_collection
 from ptnt_mm.utils.noise import silence_imported, silence_libraries

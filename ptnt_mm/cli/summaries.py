@@ -66,10 +66,10 @@ def after_pretrain(file: Path, backbone: str) -> str:
 
 def after_train(runner: 'Runner', args: Namespace) -> str:
     """The scores of the best evaluation, the paths of the results, and the next commands."""
-    from ptnt_mm.drawing.curves import draw_curves
     from ptnt_mm.engine.run_checkpoints import best_checkpoint, latest_checkpoint
     from ptnt_mm.engine.run_display import display_of
     from ptnt_mm.engine.runner import log_file
+    from ptnt_mm.pages.curves import draw_curves
 
     # As it was given; the runner's path is absolute.
     work_dir = Path(runner.cfg.work_dir)

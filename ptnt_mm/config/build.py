@@ -8,9 +8,9 @@ from mmengine.model import is_model_wrapper
 from mmengine.registry import MODELS, DefaultScope
 from torch import nn
 
+from ptnt_mm.config.build_errors import explained_building
 from ptnt_mm.config.hosts import import_host
 from ptnt_mm.config.settings import scope_of
-from ptnt_mm.explain.building import explained_building
 from ptnt_mm.weights.mmengine import require_safe_loading
 
 

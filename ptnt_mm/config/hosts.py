@@ -6,7 +6,7 @@ import warnings
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 
-from ptnt_mm.explain.causes import Kind, explain
+from ptnt_mm.config.causes import Kind, explain
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.imports import without_garbage_collection
 

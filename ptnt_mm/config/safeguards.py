@@ -7,9 +7,9 @@ from mmengine.config import Config
 from mmengine.hooks import CheckpointHook
 from mmengine.runner import IterBasedTrainLoop
 
+from ptnt_mm.config.registered import classes_named
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.config.zoo import config_root
-from ptnt_mm.explain.registered import classes_named
 from ptnt_mm.registry import HOOKS
 
 CHECKPOINTS, LOOP = 'WholeCheckpointHook', 'RepeatableIterBasedTrainLoop'

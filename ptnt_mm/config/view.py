@@ -11,9 +11,9 @@ from mmengine.config import Config
 from mmengine.registry import DATASETS
 
 from ptnt_mm.config.hosts import HOSTS, Host
+from ptnt_mm.config.recognisers import how_to_get
+from ptnt_mm.config.registered import arguments_of, classes_named
 from ptnt_mm.config.settings import scope_of, type_name
-from ptnt_mm.explain.recognisers import how_to_get
-from ptnt_mm.explain.registered import arguments_of, classes_named
 from ptnt_mm.models.backbone import Backbone
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.numbers import is_number

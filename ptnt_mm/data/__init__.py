@@ -1,1 +1,1 @@
-"""Files on disk: COCO annotations, masks and images."""
+"""Images and their labels on disk, for every command: formats, shapes, tiles, the demo's data."""

@@ -9,8 +9,7 @@ from typing import BinaryIO
 import numpy as np
 from PIL import Image
 
-from ptnt_mm.utils.atomic_files import fitted_name
-from ptnt_mm.utils.decoding import (
+from ptnt_mm.data.decoding import (
     DECODERS,
     FORMATS,
     Range,
@@ -20,6 +19,7 @@ from ptnt_mm.utils.decoding import (
     why_garbled,
     why_unreadable,
 )
+from ptnt_mm.utils.atomic_files import fitted_name
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image
 
-from ptnt_mm.utils.decoding import DECODERS, Range, bits_of, read_values, scaled
+from ptnt_mm.data.decoding import DECODERS, Range, bits_of, read_values, scaled
 
 FEW_LEVELS = 64
 """Of 256 grey levels. The values of 14 bits in 16 leave this many."""

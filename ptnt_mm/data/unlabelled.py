@@ -8,9 +8,9 @@ import torch
 from mmengine.dataset import BaseDataset
 from PIL import Image
 
+from ptnt_mm.data.decoding import read_rgb
 from ptnt_mm.data.image_files import find_images
 from ptnt_mm.registry import DATASETS, TRANSFORMS
-from ptnt_mm.utils.decoding import read_rgb
 
 
 @DATASETS.register_module()
@@ -34,7 +34,7 @@ class UnlabelledImages(BaseDataset):
 
 @TRANSFORMS.register_module()
 class LoadPicture:
-    """Read an image file, upright and in 8 bits, see :func:`~ptnt_mm.utils.decoding.read_rgb`."""
+    """Read an image file, upright and in 8 bits, see :func:`~ptnt_mm.data.decoding.read_rgb`."""
 
     def __call__(self, results: dict) -> dict:
         """Add ``picture``, an RGB image of Pillow."""

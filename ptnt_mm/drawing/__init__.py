@@ -1,1 +1,1 @@
-"""Drawing only: curves, charts, panels, and the templates of pages."""
+"""Objects and classes drawn on images."""

@@ -9,8 +9,8 @@ from mmengine import fileio
 
 from ptnt_mm.config.settings import type_name
 from ptnt_mm.config.view import Split
+from ptnt_mm.data.decoding import Range, read_values, scaled
 from ptnt_mm.registry import TRANSFORMS
-from ptnt_mm.utils.decoding import Range, read_values, scaled
 from ptnt_mm.utils.errors import UserError
 
 
@@ -22,7 +22,7 @@ class LoadImageInRange:
     levels are left. Files of 8 bits are loaded as there.
 
     Args:
-        value_range: The values that become 0 and 255, see :func:`~ptnt_mm.utils.decoding.scaled`.
+        value_range: The values that become 0 and 255, see :func:`~ptnt_mm.data.decoding.scaled`.
         to_float32: Whether to return float32 instead of uint8.
         backend_args: The storage that files are read from, as in the hosts; None for the disk.
 

@@ -16,13 +16,13 @@ from mmengine.runner.checkpoint import _load_checkpoint_to_model
 from torch.utils.data import DataLoader
 
 from ptnt_mm.config.build import unwrapped
+from ptnt_mm.config.build_errors import explained_building, explained_late_building
 from ptnt_mm.config.hosts import import_host
 from ptnt_mm.config.safeguards import with_safeguards
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.class_scores import keeping_class_scores
 from ptnt_mm.engine.epochs import without_empty
 from ptnt_mm.engine.run_display import RunDisplay
-from ptnt_mm.explain.building import explained_building, explained_late_building
 from ptnt_mm.mmcv_ops.installation import source
 from ptnt_mm.utils.atomic_files import sha256
 from ptnt_mm.utils.terminal import FOR_THE_FILE, use_terminal

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from mmengine.structures import InstanceData
 
-from ptnt_mm.labels.masks import encode_patch
-from ptnt_mm.utils.tiles import Found, Patch, Tiling, Window, merge
+from ptnt_mm.data.masks import encode_patch
+from ptnt_mm.data.tiles import Found, Patch, Tiling, Window, merge
 
 
 def detect_in_tiles(

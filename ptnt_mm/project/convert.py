@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from ptnt_mm.labels.class_masks import IGNORED, read_values, save_mask, write_names
-from ptnt_mm.labels.formats.coco import write_file
-from ptnt_mm.labels.masks import BACKGROUND, draw_mask, with_rectangle
-from ptnt_mm.labels.model import LabelledImage, Labels, counted_classes
+from ptnt_mm.data.class_masks import IGNORED, read_values, save_mask, write_names
+from ptnt_mm.data.formats.coco import write_file
+from ptnt_mm.data.labels import LabelledImage, Labels, counted_classes
+from ptnt_mm.data.many_files import on_threads
+from ptnt_mm.data.masks import BACKGROUND, draw_mask, with_rectangle
 from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.many_files import on_threads
 from ptnt_mm.utils.text import counted, first_few
 
 Splits = Mapping[str, Sequence[LabelledImage]]

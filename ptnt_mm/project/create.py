@@ -9,20 +9,22 @@ from typing import Any
 
 from ptnt_mm.config.read import read_config
 from ptnt_mm.config.zoo import PROJECT_CONFIG, copy_bases
-from ptnt_mm.labels.model import (
+from ptnt_mm.data.decoding import large_images_expected
+from ptnt_mm.data.labels import (
     TASKS,
     LabelledImage,
     Labels,
     has_four_corners,
     ignored_regions,
 )
-from ptnt_mm.labels.recognise import Recognised, read_labels, recognise, summary, without_labels
-from ptnt_mm.labels.tree import Tree
+from ptnt_mm.data.recognise import Recognised, read_labels, recognise, summary, without_labels
+from ptnt_mm.data.tiles import Tiling
+from ptnt_mm.data.tree import Tree
 from ptnt_mm.project.backbones import choose_backbone
 from ptnt_mm.project.convert import convert
 from ptnt_mm.project.cut import Cut, cut_images
 from ptnt_mm.project.detectors import find_detector, task_of
-from ptnt_mm.project.place import check_place, data_folder
+from ptnt_mm.project.folders import check_place, data_folder
 from ptnt_mm.project.previous import read_previous
 from ptnt_mm.project.profile import (
     Profile,
@@ -46,12 +48,10 @@ from ptnt_mm.project.write import (
     has_long_classes,
 )
 from ptnt_mm.utils.atomic_files import folder_written_atomically, write_atomically
-from ptnt_mm.utils.decoding import large_images_expected
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.numbers import require_integer
 from ptnt_mm.utils.progress import waiting
 from ptnt_mm.utils.text import counted, printable
-from ptnt_mm.utils.tiles import Tiling
 
 PROBLEMS = 'problems.txt'
 

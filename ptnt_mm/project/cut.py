@@ -11,15 +11,15 @@ from pathlib import Path
 import cv2
 import numpy as np
 
+from ptnt_mm.data.decoding import read_values, why_unreadable
 from ptnt_mm.data.image_files import encode_image
-from ptnt_mm.labels.masks import area, box_of, crop_mask
-from ptnt_mm.labels.model import LabelledImage, LabelledObject, Segmentation, box_between
+from ptnt_mm.data.labels import LabelledImage, LabelledObject, Segmentation, box_between
+from ptnt_mm.data.masks import area, box_of, crop_mask
+from ptnt_mm.data.tiles import Tiling, Window
 from ptnt_mm.utils.atomic_files import fitted_name, write_atomically
-from ptnt_mm.utils.decoding import read_values, why_unreadable
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.progress import watched
 from ptnt_mm.utils.text import counted, format_bytes
-from ptnt_mm.utils.tiles import Tiling, Window
 
 LEAST_SHARE = 0.1
 """The share of its area from which a part of an object counts: as in SAHI and Ultralytics.

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from ptnt_mm.config.read import read_config
 from ptnt_mm.config.zoo import PROJECT_CONFIG
-from ptnt_mm.labels.coco import read_coco
-from ptnt_mm.labels.copies import digests_of
+from ptnt_mm.data.coco import read_coco
+from ptnt_mm.data.copies import digests_of
 from ptnt_mm.project.write import LABELS
 from ptnt_mm.utils.errors import UserError
 

@@ -22,14 +22,14 @@ from PIL import Image
 from torch import Tensor, nn
 
 from ptnt_mm.config.build import build_model
+from ptnt_mm.data.decoding import DECODERS, Range, alone_if_large, why_unreadable
+from ptnt_mm.data.formats.format import DAMAGED
+from ptnt_mm.data.labels import LabelledImage, Labels, Outcome, Problem
+from ptnt_mm.data.many_files import on_threads
 from ptnt_mm.data.pixel_values import PixelValues, choose_range, measure_values, oddity
-from ptnt_mm.labels.formats.format import DAMAGED
-from ptnt_mm.labels.model import LabelledImage, Labels, Outcome, Problem
 from ptnt_mm.project.backbones import MeasuredBackbone
 from ptnt_mm.project.detectors import Detector
-from ptnt_mm.utils.decoding import DECODERS, Range, alone_if_large, why_unreadable
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.many_files import on_threads
 from ptnt_mm.utils.text import first_few
 
 _SMALLEST, _CLASSIFIED = 320, 224  # usual sides in pixels

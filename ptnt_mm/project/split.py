@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ptnt_mm.labels.copies import (
+from ptnt_mm.data.copies import (
     MOST_COMPARED,
     Groups,
     Looks,
@@ -18,7 +18,7 @@ from ptnt_mm.labels.copies import (
     sequences,
     stacked,
 )
-from ptnt_mm.labels.model import LabelledImage, Labels
+from ptnt_mm.data.labels import LabelledImage, Labels
 from ptnt_mm.project.previous import PreviousProject
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted, first_few

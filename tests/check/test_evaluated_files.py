@@ -11,7 +11,7 @@ from mmengine.config import Config, ConfigDict
 from ptnt_mm.check.inspection import check, check_before_testing
 from ptnt_mm.config.hosts import import_host
 from ptnt_mm.config.view import ConfigView
-from ptnt_mm.demo.dataset import DemoSpec, make_demo_data
+from ptnt_mm.data.demo.dataset import DemoSpec, make_demo_data
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity
 

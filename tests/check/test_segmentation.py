@@ -11,7 +11,7 @@ from ptnt_mm.check.network import check_built_heads, check_padding
 from ptnt_mm.config.build import build_model
 from ptnt_mm.config.hosts import import_host
 from ptnt_mm.config.view import ConfigView
-from ptnt_mm.labels.class_masks import label_of_each_value
+from ptnt_mm.data.class_masks import label_of_each_value
 from ptnt_mm.utils.findings import Severity
 
 from .spoilt import MaskDemo

@@ -10,9 +10,9 @@ from repository import ROOT, environment
 from ptnt_mm.cli import commands, completion
 from ptnt_mm.cli.config_groups import GROUPS
 from ptnt_mm.cli.main import main
+from ptnt_mm.cli.options import COMMANDS
 from ptnt_mm.cli.start import command_line
 from ptnt_mm.engine import train as training
-from ptnt_mm.options import COMMANDS
 
 TOOLS = ROOT / 'tools'
 

@@ -6,8 +6,8 @@ import pytest
 from mmengine.config import Config
 
 import ptnt_mm
+from ptnt_mm.config.recognisers import how_to_get
 from ptnt_mm.config.view import ConfigView
-from ptnt_mm.explain.recognisers import how_to_get
 from ptnt_mm.utils.errors import UserError
 
 

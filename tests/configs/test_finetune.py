@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
+from manual import ROOT, blocks
 from mmengine.config import Config
 from mmengine.optim import build_optim_wrapper
-from pages import ROOT, blocks
 
 from ptnt_mm.config.build import build_model
 from ptnt_mm.config.zoo import copy_config

@@ -7,9 +7,10 @@ import cv2
 import numpy as np
 import pytest
 import tifffile
-from inference.samples import photograph
 from PIL import Image
+from predict.samples import photograph
 
+from ptnt_mm.data.decoding import read_values, scaled
 from ptnt_mm.data.image_files import decoded
 from ptnt_mm.data.pixel_values import (
     PixelValues,
@@ -18,7 +19,6 @@ from ptnt_mm.data.pixel_values import (
     measure_values,
     oddity,
 )
-from ptnt_mm.utils.decoding import read_values, scaled
 
 PIXELS = photograph(60, 90)
 GREY = PIXELS[..., 0].astype(np.float64)  # 0 to 255

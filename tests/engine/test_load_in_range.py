@@ -7,15 +7,15 @@ import cv2
 import numpy as np
 import pytest
 import tifffile
-from inference.samples import photograph
 from mmcv.transforms import Compose
 from mmengine.config import Config
 from PIL import Image
+from predict.samples import photograph
 
 from ptnt_mm.config.view import ConfigView
+from ptnt_mm.data.decoding import read_rgb, scaled
 from ptnt_mm.deploy.pixels import to_rgb
 from ptnt_mm.engine.load_in_range import LoadImageInRange, stated_range
-from ptnt_mm.utils.decoding import read_rgb, scaled
 from ptnt_mm.utils.errors import UserError
 
 PIXELS = photograph(60, 90)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ptnt_mm.labels.model import Labels
-from ptnt_mm.labels.recognise import read_labels, recognise, summary
-from ptnt_mm.labels.tree import Tree
+from ptnt_mm.data.labels import Labels
+from ptnt_mm.data.recognise import read_labels, recognise, summary
+from ptnt_mm.data.tree import Tree
 from ptnt_mm.utils.errors import UserError
 
 from .broken import HARMLESS, PLANTED

@@ -14,9 +14,9 @@ from PIL import Image
 from ptnt_mm.check.inspection import check
 from ptnt_mm.cli.main import run
 from ptnt_mm.config.read import read_config
+from ptnt_mm.data.labels import Outcome
 from ptnt_mm.engine.run_checkpoints import checkpoint_to_use
 from ptnt_mm.engine.work_dir import work_dir_of
-from ptnt_mm.labels.model import Outcome
 from ptnt_mm.project.create import PROBLEMS, create_project
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity, error, of_kind

@@ -10,7 +10,7 @@ from mmengine.config import Config
 from mmengine.registry import MODELS, DefaultScope
 from repository import ROOT
 
-from ptnt_mm.labels.model import LabelledImage, LabelledObject
+from ptnt_mm.data.labels import LabelledImage, LabelledObject
 from ptnt_mm.project.backbones import MeasuredBackbone, find_backbone
 from ptnt_mm.project.create import copy_fragments
 from ptnt_mm.project.detectors import find_detector

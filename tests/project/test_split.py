@@ -11,8 +11,8 @@ import pytest
 from PIL import Image
 
 from ptnt_mm.cli.main import run
-from ptnt_mm.labels.recognise import read_labels, recognise
-from ptnt_mm.labels.tree import Tree
+from ptnt_mm.data.recognise import read_labels, recognise
+from ptnt_mm.data.tree import Tree
 from ptnt_mm.project.create import create_project
 from ptnt_mm.project.split import split_off
 from ptnt_mm.utils.errors import UserError

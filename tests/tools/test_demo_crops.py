@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from demo.crops import make_crops
-from ptnt_mm.demo.dataset import DemoSpec, make_demo_data
+from ptnt_mm.data.demo.dataset import DemoSpec, make_demo_data
 from ptnt_mm.utils.errors import UserError
 
 from .workplace import load_tool

@@ -13,9 +13,9 @@ from pycocotools import mask as coco_mask
 from pycocotools.coco import COCO
 
 from ptnt_mm.cli.main import run
-from ptnt_mm.demo import dataset, photographs, scenes
-from ptnt_mm.demo.dataset import DemoSpec, make_demo_data
-from ptnt_mm.demo.scenes import CLASSES, compose
+from ptnt_mm.data.demo import dataset, photographs, scenes
+from ptnt_mm.data.demo.dataset import DemoSpec, make_demo_data
+from ptnt_mm.data.demo.scenes import CLASSES, compose
 from ptnt_mm.utils.errors import UserError
 
 SPEC = DemoSpec(train=8, val=4, seed=0)

@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from inference.samples import (
+from PIL import Image
+from predict.samples import (
     CLASSES,
     MAP_CLASSES,
     NAME,
@@ -13,7 +14,6 @@ from inference.samples import (
     write_segmenter,
     write_six_images,
 )
-from PIL import Image
 
 import ptnt_mm
 

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from pages import PAGES, ROOT, Block, blocks, has_indented_blocks, inline_commands, name
+from manual import PAGES, ROOT, Block, blocks, has_indented_blocks, inline_commands, name
 
 from ptnt_mm.config.read import read_config
 from ptnt_mm.config.view import ConfigView

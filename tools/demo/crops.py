@@ -10,8 +10,8 @@ from typing import Any
 
 from PIL import Image
 
-from ptnt_mm.demo.photographs import SPLITS
-from ptnt_mm.labels.coco import CocoFile, read_coco
+from ptnt_mm.data.coco import CocoFile, read_coco
+from ptnt_mm.data.demo.photographs import SPLITS
 from ptnt_mm.utils.atomic_files import folder_written_atomically, sha256
 from ptnt_mm.utils.errors import UserError
 

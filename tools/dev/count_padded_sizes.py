@@ -16,8 +16,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from ptnt_mm.cli.options import positive
 from ptnt_mm.cli.start import Parser
-from ptnt_mm.options import positive
 from ptnt_mm.utils.tables import new_table, to_text
 
 Size = tuple[int, int]

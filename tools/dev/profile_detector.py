@@ -19,8 +19,8 @@ from benchmark.contenders import build_contender
 from benchmark.detectors import CONFIGS, losses_of
 from benchmark.run import check_machine
 from benchmark.timing import size
+from ptnt_mm.cli.options import positive
 from ptnt_mm.cli.start import Parser
-from ptnt_mm.options import positive
 from ptnt_mm.utils.tables import new_table, to_text
 
 WARM_UP = 2

@@ -10,13 +10,13 @@ from mmengine.hooks import Hook
 
 from ptnt_mm.config.class_names import count_classes, find_classes
 from ptnt_mm.config.view import ConfigView
+from ptnt_mm.data.decoding import Range
 from ptnt_mm.data.image_files import encode_image, read_image
 from ptnt_mm.drawing.class_drawings import paint_map, predicts_several, write_labels
 from ptnt_mm.drawing.object_drawings import draw_objects
 from ptnt_mm.engine.load_in_range import stated_range
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.atomic_files import fitted_name, write_atomically
-from ptnt_mm.utils.decoding import Range
 from ptnt_mm.utils.errors import UserError
 
 

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from benchmark.report import Row
 from benchmark.timing import TRAINING
-from ptnt_mm.drawing.figures import FAINT, INK, colour, save_figure
+from ptnt_mm.pages.figures import FAINT, INK, colour, save_figure
 from ptnt_mm.utils.colours import PALETTE
 
 _MARKERS = 'os^D'

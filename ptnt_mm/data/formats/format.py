@@ -1,0 +1,384 @@
+"""Base classes of label formats and their readers."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from xml.etree import ElementTree
+
+import numpy as np
+from PIL import Image
+
+from ptnt_mm.data.boxes import (
+    CORNER_AND_SIZE,
+    CORNERS,
+    Boxes,
+    BoxForm,
+    Listed,
+    find_cause,
+    judge,
+    judge_repeats,
+    near_the_corner,
+)
+from ptnt_mm.data.decoding import DECODERS, FORMATS, why_not_an_image
+from ptnt_mm.data.encodings import decoded_text, is_utf16
+from ptnt_mm.data.image_files import size_as_read
+from ptnt_mm.data.labels import (
+    LabelledImage,
+    LabelledObject,
+    LabelRule,
+    Labels,
+    Outcome,
+    box_between,
+)
+from ptnt_mm.data.masks import usable
+from ptnt_mm.data.tree import Tree
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.findings import Severity, report_wrong
+from ptnt_mm.utils.text import printable
+
+_DECLARED = re.compile(rb'\s*<\?xml[^>]*?\sencoding\s*=\s*["\']([\w.:-]+)')
+
+MISSING = 'images that were not found'
+DAMAGED = 'images that cannot be opened'
+UNREADABLE = 'label files that cannot be read'
+EMPTY = 'it is empty'
+NO_NUMBERS = 'objects without usable coordinates'
+NO_AREA = 'shapes that are neither boxes nor areas'
+
+
+@dataclass(frozen=True)
+class Format:
+    """A way to store labels.
+
+    Attributes:
+        name: Its name for ``--format``.
+        title: Its usual name.
+        looks_for: A description of the files that identify it.
+        tasks: Tasks that it has labels for.
+        find: Searches a folder; returns a description of what was found, or an empty string.
+        read: Reads the labels.
+        write: Writes labels, if annotation tools open this format: the names of the classes, the
+            images with polygons as masks, the folder that their names are relative to, and the
+            folder to write to.
+    """
+
+    name: str
+    title: str
+    looks_for: str
+    tasks: tuple[str, ...]
+    find: Callable[[Tree], str]
+    read: Callable[[Tree], Labels]
+    write: Callable[[Sequence[str], Sequence[LabelledImage], Path, Path], None] | None = None
+
+
+@dataclass(frozen=True)
+class _Written:
+    """An object as its file has it."""
+
+    file: Path
+    image: Path
+    item: LabelledObject
+
+    @property
+    def listed(self) -> Listed:
+        """The object in the form that the rules about repeated ones take."""
+        item = self.item
+        return Listed((self.image, item.box), item.label, bool(item.ignored), item.segmentation)
+
+
+class Collector:
+    """Collects the labels of a data set; reports whatever does not fit, and continues.
+
+    Objects are examined by :meth:`finish`, all together and before any is clipped: many boxes that
+    do not fit into their images have one cause.
+
+    Args:
+        tree: The folder.
+        form: The form in which the format has boxes.
+        in_pixels: Whether its boxes are in pixels, and not shares of the image.
+        if_other_size: Advice if images have another size than the labels state.
+
+    Attributes:
+        tree: The folder.
+        labels: The collected labels; images are added by :meth:`finish`.
+    """
+
+    def __init__(
+        self,
+        tree: Tree,
+        form: BoxForm = CORNERS,
+        in_pixels: bool = True,
+        if_other_size: str = '',
+    ):
+        self.tree = tree
+        self.labels = Labels()
+        self._form, self._in_pixels = form, in_pixels
+        self._if_other_size = if_other_size
+        # Only COCO states boxes next to masks; elsewhere they are made from them.
+        self._states_boxes = form is CORNER_AND_SIZE
+        self._images: dict[Path, LabelledImage] = {}
+        self._written: list[_Written] = []
+        self._emptied: set[Path] = set()
+        self._other_splits: dict[Path, dict[str, None]] = {}  # ordered sets
+
+    def image(
+        self,
+        file: Path,
+        path: Path | None,
+        split: str | None = None,
+        stated: tuple[int, int] | None = None,
+        name: str = '',
+    ) -> LabelledImage | None:
+        """Add an image, or find it if it was added before.
+
+        Args:
+            file: Its label file.
+            path: The image; None if it was not found.
+            split: Split of the label file; by default from the name of a folder.
+            stated: (width, height) for which the labels were made, if the file contains it.
+            name: Its name in the label file.
+
+        Returns:
+            The image without the objects; None if it cannot be used.
+        """
+        if path is None:
+            self.labels.report(file, MISSING, self.tree.why_not_found(name, file.parent))
+            return None
+        split = split or self.tree.split_of(path)
+        size = size_as_read(path)
+        if size is None:
+            self.labels.report(path, DAMAGED, f'it {why_not_an_image(path)}')
+            return None
+        if stated and all(stated) and stated != size:
+            why = _why_other(path, stated, size)
+            why += f'; {self._if_other_size}' if self._if_other_size else ''
+            self.labels.report(file, 'labels for a different image size', why)
+            self.labels.aside.add(path)
+            return None
+        known = self._images.get(path)
+        if known is None or (known.split is None and split):
+            self._images[path] = LabelledImage(path, size, split)
+        elif split not in (None, known.split):
+            self._other_splits.setdefault(path, {})[split] = None
+        return self._images[path]
+
+    def own_image(self, file: Path, name: str) -> Path | None:
+        """Find the image of a label file that has one: by its own name, then by the one in it.
+
+        A file's name survives renaming, and files made as copies of another name its image.
+
+        Args:
+            file: The label file.
+            name: The name of the image in it; may be empty.
+        """
+        suffix = PurePosixPath(name).suffix
+        suffix = suffix if suffix.lower() in FORMATS else '.jpg'
+        own = self.tree.find_image(f'{file.stem}{suffix}', file.parent)
+        named = self.tree.find_image(name, file.parent) if name else None
+        if own is None or (named is not None and own.stem == named.stem):
+            return named
+        if PurePosixPath(name).stem not in ('', file.stem):
+            detail = f'it names {printable(name)}, but {own.name} is used'
+            what = 'label files that name a different image'
+            self.labels.report(file, what, detail, outcome=Outcome.KEPT)
+        return own
+
+    def add(self, file: Path, image: LabelledImage, objects: Iterable[LabelledObject]) -> None:
+        """Add objects to an image, as they are written.
+
+        ``objects`` may be an iterator that reports objects as it skips them: an image that loses
+        all its objects is skipped, because training would take it for background.
+        """
+        problems = len(self.labels.problems)
+        for item in objects:
+            stated = item.box if self._states_boxes else None
+            mask, rule, why = usable(item.segmentation, image.size, stated)
+            if rule is not None:
+                detail = f'{item.label} in {image.path.name}{f": {why}" if why else ""}'
+                outcome = rule.outcome if mask else Outcome.AS_BOX
+                self.labels.report(file, rule.what, detail, item.label, outcome)
+                item = replace(item, segmentation=mask)
+            self._written.append(_Written(file, image.path, item))
+        if len(self.labels.problems) > problems:
+            self._emptied.add(image.path)
+
+    def set(self, image: LabelledImage) -> None:
+        """Replace the entry of an image."""
+        self._images[image.path] = image
+
+    def drop(self, image: LabelledImage) -> None:
+        """Remove an image."""
+        del self._images[image.path]
+
+    def finish(self) -> Labels:
+        """The labels, with all images but those that lost all their objects.
+
+        Objects are clipped to their images, as by every host, and without duplicates.
+
+        Raises:
+            UserError: if all boxes are wrong for one cause.
+        """
+        self._report_splits()
+        self._written = [entry for entry in self._written if entry.image in self._images]
+        boxes = self._boxes()
+        for group in self._groups():
+            self._refuse_wrong_boxes(Boxes(boxes.values[group], boxes.sizes[group]), group)
+        if (near := near_the_corner(boxes)) is not None:
+            self.labels.notes.append('warning: {}: {}'.format(*near))
+        left = np.ones(len(self._written), bool)
+        for rule, chosen in judge(boxes):
+            if (advice := rule.advice_for(chosen)) != rule.advice:
+                self.labels.notes.append(f'{chosen.mean():.0%} of the {rule.what}: {advice}')
+            left &= self._report(rule, chosen, self._written)
+        self._emptied |= {self._written[i].image for i in np.flatnonzero(~left)}
+        rows = zip(self._written, boxes.inside.tolist(), left, strict=True)
+        kept = [
+            replace(entry, item=replace(entry.item, box=box_between(*corners)))
+            for entry, corners, is_left in rows
+            if is_left
+        ]
+        self._add_images(self._without_repeats(kept))
+        return self.labels
+
+    def _report_splits(self) -> None:
+        """Report each image that label files place in several splits, once."""
+        for path, others in self._other_splits.items():
+            if path in self._images:
+                detail = f'{", ".join(others)}; {self._images[path].split} is kept'
+                self.labels.report(path, 'images in several splits', detail, outcome=Outcome.KEPT)
+
+    def _without_repeats(self, entries: list[_Written]) -> list[_Written]:
+        left = np.ones(len(entries), bool)
+        for rule, chosen in judge_repeats([entry.listed for entry in entries]):
+            left &= self._report(rule, chosen, entries)
+        return [entry for entry, is_left in zip(entries, left, strict=True) if is_left]
+
+    def _report(self, rule: LabelRule, chosen: np.ndarray, entries: list[_Written]) -> np.ndarray:
+        """Report the chosen objects, (N,) bool; return which of all are kept."""
+        for i in np.flatnonzero(chosen):
+            entry = entries[i]
+            shown = _shown(entry, self._images[entry.image].size)
+            self.labels.report(entry.file, rule.what, shown, entry.item.label, rule.outcome)
+        return rule.left(chosen)
+
+    def _add_images(self, entries: list[_Written]) -> None:
+        """Add the images with their objects, without those that lost all."""
+        objects: dict[Path, list[LabelledObject]] = {path: [] for path in self._images}
+        for entry in entries:
+            self.labels.add_class(entry.item.label)
+            objects[entry.image].append(entry.item)
+        for path, of_image in objects.items():
+            if path in self._emptied and not of_image:
+                self.labels.report(path, 'images that lost all of their objects')
+            else:
+                self.labels.images.append(replace(self._images[path], objects=tuple(of_image)))
+
+    def _boxes(self) -> Boxes:
+        values = [entry.item.box for entry in self._written]
+        sizes = [self._images[entry.image].size for entry in self._written]
+        return Boxes(np.array(values, float).reshape(-1, 4), np.array(sizes, float).reshape(-1, 2))
+
+    def _groups(self) -> list[np.ndarray]:
+        """The boxes of each file that labels several images, by index; and all others."""
+        images: dict[Path, set[Path]] = {}
+        for entry in self._written:
+            images.setdefault(entry.file, set()).add(entry.image)
+        groups: dict[Path | None, list[int]] = {}
+        for i, entry in enumerate(self._written):
+            if entry.item.segmentation is None or self._states_boxes:
+                groups.setdefault(entry.file if len(images[entry.file]) > 1 else None, []).append(i)
+        return list(map(np.array, groups.values()))
+
+    def _refuse_wrong_boxes(self, boxes: Boxes, group: np.ndarray) -> None:
+        if (cause := find_cause(boxes, self._form, self._in_pixels)) is None:
+            return
+        chosen = [self._written[i] for i in group[cause.chosen]]
+        named = (_shown(entry, self._images[entry.image].size) for entry in chosen)
+        files = {entry.file for entry in chosen}
+        where = self.tree.relative(files.pop()) if len(files) == 1 else self.tree.root
+        (found,) = report_wrong(
+            Severity.ERROR, str(where), named, len(group), cause.what, cause.advice
+        )
+        raise UserError(f'{found}\n{found.advice}')
+
+
+def read_text(file: Path) -> str:
+    """The text of a label file.
+
+    Raises:
+        UserError: if it cannot be read, or is not text.
+    """
+    try:
+        return decoded_text(file.read_bytes())
+    except OSError as error:
+        raise UserError(f'{error.strerror}') from error
+    except UnicodeDecodeError as error:
+        raise UserError('it is not text in UTF-8 or UTF-16: save it as UTF-8') from error
+
+
+def read_xml(file: Path) -> ElementTree.Element:
+    """Parse an XML file.
+
+    It may come from anywhere. Python's expat reads no other files, and refuses entities that expand
+    to more than a hundred times the file.
+
+    Raises:
+        UserError: if it cannot be read, or cannot be parsed.
+    """
+    try:
+        root = ElementTree.fromstring(_xml_text(file.read_bytes()))
+    except OSError as error:
+        raise UserError(f'{error.strerror}') from error
+    except (ElementTree.ParseError, ValueError, LookupError) as error:
+        raise UserError(f'it is not XML, or is truncated: {error}') from error
+    for element in root.iter():
+        element.tag = element.tag.rpartition('}')[2]  # a name space
+    return root
+
+
+def _xml_text(content: bytes) -> str:
+    """The text of an XML file; expat itself knows few encodings."""
+    declared = _DECLARED.match(content)
+    name = declared[1].decode() if declared else 'utf-8'
+    # A declaration that can be read as it is, is not in UTF-16, whatever it says.
+    if is_utf16(content) or name.lower().startswith(('utf-16', 'utf-8')):
+        return decoded_text(content)
+    return content.decode(name)
+
+
+def text_of(element: ElementTree.Element, path: str) -> str:
+    """The text of a part of an XML element, without spaces around it; empty if missing."""
+    return (element.findtext(path) or '').strip()
+
+
+def number(text: object) -> float:
+    """Parse a number of a label file; NaN if invalid, as boxes may not be."""
+    try:
+        return float(text)
+    except (TypeError, ValueError, OverflowError):
+        return float('nan')
+
+
+def is_set(value: object) -> bool:
+    """Whether a flag of a label file is set; tables and XML write '0', '1.0' or 'True' as text."""
+    return number(value) > 0 or str(value).strip().lower() == 'true'
+
+
+def whole_number(text: object) -> int:
+    """Parse an integer of a label file; 0 if it is invalid or negative."""
+    value = number(text)
+    return int(value) if 0 <= value < 2**31 else 0
+
+
+def _why_other(path: Path, stated: tuple[int, int], size: tuple[int, int]) -> str:
+    text = f'they are for {stated[0]} x {stated[1]} pixels, {path.name} has {size[0]} x {size[1]}'
+    with Image.open(path, formats=DECODERS) as stored:
+        if stored.size == stated:
+            text += ', rotated by its EXIF entry: save it upright'
+    return text
+
+
+def _shown(entry: _Written, size: tuple[int, int]) -> str:
+    numbers = ', '.join(f'{value:g}' for value in entry.item.box)
+    return f'{entry.item.label} [{numbers}] in {entry.image.name} ({size[0]}x{size[1]})'

@@ -1,0 +1,117 @@
+"""Read the masks of images, and report those that cannot be used."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from ptnt_mm.data.class_masks import (
+    IGNORED,
+    NOT_READABLE,
+    OF_OTHER_SIZE,
+    UnusableMaskError,
+    read_values,
+)
+from ptnt_mm.data.decoding import DECODERS, why_unreadable
+from ptnt_mm.data.formats.format import Collector
+from ptnt_mm.data.formats.mask_pairs import Content, find_pairs, option_for, spread
+from ptnt_mm.data.labels import LabelledImage
+from ptnt_mm.data.many_files import on_threads
+from ptnt_mm.data.tree import Tree, split_in
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import counted
+
+
+def read_pairs(
+    collector: Collector,
+    content_of: Callable[[np.ndarray], Content],
+    split_of: Callable[[Path], str | None] = lambda image: None,
+) -> Iterator[tuple[LabelledImage, Path, Content]]:
+    """Read the mask of each image; report those that cannot be used, and drop their images.
+
+    Args:
+        collector: Gets the images and the problems.
+        content_of: Converts the values of a mask, (H, W) int64; raises an exception of any kind if
+            they cannot be used.
+        split_of: The split of an image, if a list has it.
+
+    Yields:
+        The image, its mask, and the result of ``content_of``.
+    """
+    labels = collector.labels
+    masks = _set_masks_aside(collector)
+    by_folder = _splits_in_folders(collector.tree, masks)
+    pairs = [
+        (image, mask)
+        for path, mask in masks.items()
+        if (image := collector.image(mask, path, split_of(path) or by_folder[path])) is not None
+    ]
+
+    def read(pair: tuple[LabelledImage, Path]) -> tuple[Content | None, str, str]:
+        image, mask = pair
+        try:
+            values = read_values(mask)
+            size = values.shape[::-1]
+            if size != image.size:
+                sizes = f'{size[0]}x{size[1]}, its image {image.size[0]}x{image.size[1]}'
+                return None, OF_OTHER_SIZE.what, sizes
+            return content_of(values), '', ''
+        except UnusableMaskError as error:
+            return None, error.what, str(error)
+        except Exception as error:  # decoders may raise anything
+            return None, NOT_READABLE.what, why_unreadable(error)
+
+    found = on_threads(read, pairs, 'Reading masks')
+    for (image, mask), (content, what, detail) in zip(pairs, found, strict=True):
+        if what:
+            labels.report(mask, what, detail)
+            labels.report(image.path, 'images without a usable mask')
+            collector.drop(image)
+        else:
+            yield image, mask, content
+
+
+def _splits_in_folders(tree: Tree, images: Iterable[Path]) -> dict[Path, str | None]:
+    """The split of each image by a word of a folder, as in train_images, if there are several."""
+    found = {}
+    for image in images:
+        named = (split_in(folder) for folder in reversed(tree.folders(image)))
+        found[image] = tree.split_of(image) or next(filter(None, named), None)
+    return found if len(set(found.values()) - {None}) > 1 else dict.fromkeys(found)
+
+
+def has_large_numbers(masks: Sequence[Path]) -> bool:
+    """Whether masks have numbers above 255, as object numbers may be, and classes never are."""
+    for mask in spread(masks, 20):
+        with suppress(Exception), Image.open(mask, formats=DECODERS) as stored:  # of any kind
+            if stored.mode.startswith('I') and stored.getextrema()[1] > IGNORED:
+                return True
+    return False
+
+
+def _set_masks_aside(collector: Collector) -> dict[Path, Path]:
+    """The mask of each image; masks are not images, and those without an image are reported."""
+    labels, tree, pairs = collector.labels, collector.tree, find_pairs(collector.tree)
+    if pairs.unclear is not None:
+        mask, first, second = map(tree.relative, pairs.unclear)
+        option = option_for(tree, pairs.unclear[1], pairs.unclear[0], len(pairs.masks))
+        raise UserError(
+            f'{tree.root}: {mask} may be the mask of {first} or of {second}: give the names with '
+            f'{option}'
+        )
+    labels.aside = set(pairs.aside)
+    if pairs.painted:
+        pictures = counted(len(pairs.painted), 'picture')
+        example = tree.relative(pairs.painted[0])
+        labels.notes.append(f'{pictures} with labels painted on are not read, such as {example}')
+    for used, other, count in pairs.others:
+        image = next(image for image, mask in pairs.masks.items() if mask == used)
+        labels.notes.append(
+            f'{counted(count, "image")} with another mask: {tree.relative(used)} is read, and not '
+            f'{tree.relative(other)}, which {option_for(tree, image, other, count)} would read'
+        )
+    for mask in pairs.unused:
+        labels.report(mask, 'masks without an image')
+    return pairs.masks

@@ -1,0 +1,213 @@
+"""VGG Image Annotator (VIA), versions 1 and 2: saved projects, and annotations exported as JSON.
+
+A region has a shape and any number of attributes, of which one is the class.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ptnt_mm.data.coco import read_json
+from ptnt_mm.data.formats.format import (
+    MISSING,
+    NO_AREA,
+    NO_NUMBERS,
+    UNREADABLE,
+    Collector,
+    Format,
+)
+from ptnt_mm.data.labels import LabelledObject, Labels, box_around
+from ptnt_mm.data.masks import ellipse
+from ptnt_mm.data.tree import Tree
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import first_few
+
+_IMAGES, _ATTRIBUTES = '_via_img_metadata', '_via_attributes'
+_CLASS_NAMES = ('class', 'label', 'category', 'name', 'type', 'object')
+_CHOICES = ('dropdown', 'radio')  # the types of attributes that VIA exports as COCO's categories
+_ONLY_CLASS = 'object'  # of regions without attributes
+
+
+def _find(tree: Tree) -> str:
+    files = tree.first_few(_files(tree), 3)
+    return f'{files} with "regions" and "file_attributes"' if files else ''
+
+
+def _read(tree: Tree) -> Labels:
+    collector = Collector(tree)
+    contents = {}
+    for file in _files(tree):
+        try:
+            contents[file] = _content(file)
+        except UserError as error:
+            collector.labels.report(file, UNREADABLE, str(error))
+    attribute = _class_attribute(contents.values(), collector.labels)
+    for content in contents.values():
+        for name in content.options(attribute).values():
+            collector.labels.add_class(name)
+    for file, content in contents.items():
+        for image in content.images:
+            _add(collector, file, content, image, attribute)
+    labels = collector.finish()
+    if not any(content.options(attribute) for content in contents.values()):
+        labels.classes.sort()
+    return labels
+
+
+def _files(tree: Tree) -> list[Path]:
+    return tree.containing('.json', b'"regions"', b'"file_attributes"')
+
+
+@dataclass(frozen=True)
+class _Content:
+    """The content of a file.
+
+    Attributes:
+        images: Its images, whatever they contain.
+        attributes: The declarations of the attributes of regions; empty in exported annotations.
+    """
+
+    images: list[Any]
+    attributes: Mapping[str, Mapping]
+
+    def options(self, attribute: str | None) -> dict[str, str]:
+        """The names of the classes by their ids, if the attribute has a list of them.
+
+        An id is the name, as in VIA's own export. Only where it is a number, its description is
+        the name: projects that were imported from COCO have ids of categories.
+        """
+        options = self.attributes.get(attribute, {}).get('options')
+        return {
+            key: str(name).strip() if key.isdigit() and str(name).strip() else key
+            for key, name in (options if isinstance(options, dict) else {}).items()
+            if key.strip()
+        }
+
+
+def _content(file: Path) -> _Content:
+    content = read_json(file, as_hosts=False)
+    images = content.get(_IMAGES, content) if isinstance(content, dict) else content
+    if not isinstance(images, dict):
+        raise UserError(f'expected a dict of images, found a {type(images).__name__}')
+    declared = content.get(_ATTRIBUTES)
+    declared = declared.get('region') if isinstance(declared, dict) else None
+    declared = declared.items() if isinstance(declared, dict) else ()
+    return _Content(list(images.values()), {k: v for k, v in declared if isinstance(v, dict)})
+
+
+def _regions(image: dict[str, Any]) -> list[Any]:
+    """A list in version 2, a dict by number in version 1."""
+    regions = image.get('regions')
+    regions = list(regions.values()) if isinstance(regions, dict) else regions
+    return regions if isinstance(regions, list) else []
+
+
+def _attributes_of(region: object) -> dict[str, Any]:
+    attributes = region.get('region_attributes') if isinstance(region, dict) else None
+    return attributes if isinstance(attributes, dict) else {}
+
+
+def _class_attribute(contents: Iterable[_Content], labels: Labels) -> str | None:
+    """The attribute that is the class; None if no region has any.
+
+    Its name decides, then that it is a choice of one, then the number of regions that have it.
+    """
+    used, choices = Counter(), set()
+    for content in contents:
+        choices |= {k for k, v in content.attributes.items() if v.get('type') in _CHOICES}
+        for image in filter(lambda image: isinstance(image, dict), content.images):
+            for region in _regions(image):
+                used.update(key for key, value in _attributes_of(region).items() if value)
+
+    def rank(name: str) -> tuple[bool, bool, int]:
+        return name.casefold() in _CLASS_NAMES, name in choices, used[name]
+
+    first, *others = sorted(used, key=rank, reverse=True) or [None]
+    if others:
+        labels.notes.append(f'the class is the attribute {first}; not used: {first_few(others)}')
+    return first
+
+
+def _add(
+    collector: Collector, file: Path, content: _Content, image: object, attribute: str | None
+) -> None:
+    name = image.get('filename') if isinstance(image, dict) else None
+    if not isinstance(name, str) or not name:
+        collector.labels.report(file, MISSING, f'{str(image)[:80]} has no filename')
+        return
+    path = collector.tree.find_image(name, file.parent)
+    found = collector.image(file, path, name=name)
+    if found is not None:
+        options, regions = content.options(attribute), _regions(image)
+        objects = _objects(collector.labels, file, name, regions, attribute, options)
+        collector.add(file, found, objects)
+
+
+def _objects(
+    labels: Labels,
+    file: Path,
+    name: str,
+    regions: list,
+    attribute: str | None,
+    options: Mapping[str, str],
+) -> Iterator[LabelledObject]:
+    for i, region in enumerate(regions):
+        chosen = _chosen(_attributes_of(region).get(attribute)) if attribute else [_ONLY_CLASS]
+        where = f'region {i} in {name}'
+        if len(chosen) != 1:
+            why = f' has {len(chosen)} values of {attribute}' if chosen else ''
+            labels.report(file, 'objects without a class', f'{where}{why}')
+            continue
+        label = options.get(chosen[0], chosen[0])
+        shape = region.get('shape_attributes') if isinstance(region, dict) else None
+        kind = shape.get('name') if isinstance(shape, dict) else None
+        if not isinstance(kind, str) or kind not in _SHAPES:
+            labels.report(file, NO_AREA, f'{kind} of {label}, {where}', label)
+            continue
+        try:
+            yield _SHAPES[kind](label, shape)
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            labels.report(file, NO_NUMBERS, f'{kind} of {label}, {where}: {error!r}', label)
+
+
+def _chosen(value: object) -> list[str]:
+    """The values of an attribute: one of a text or a choice, several of check boxes."""
+    if isinstance(value, dict):
+        return [key.strip() for key, is_set in value.items() if is_set and key.strip()]
+    text = '' if value is None else str(value).strip()
+    return [text] if text else []
+
+
+def _rectangle(label: str, shape: dict[str, Any]) -> LabelledObject:
+    x, y, width, height = (float(shape[key]) for key in ('x', 'y', 'width', 'height'))
+    return LabelledObject(label, (x, y, width, height))
+
+
+def _polygon(label: str, shape: dict[str, Any]) -> LabelledObject:
+    pairs = zip(shape['all_points_x'], shape['all_points_y'], strict=True)
+    return _outlined(label, [float(value) for pair in pairs for value in pair])
+
+
+def _ellipse(label: str, shape: dict[str, Any]) -> LabelledObject:
+    radii = ('r', 'r') if shape['name'] == 'circle' else ('rx', 'ry')
+    x, y, rx, ry = (float(shape[key]) for key in ('cx', 'cy', *radii))
+    return _outlined(label, ellipse(x, y, rx, ry, float(shape.get('theta') or 0)))
+
+
+def _outlined(label: str, points: list[float]) -> LabelledObject:
+    return LabelledObject(label, box_around(points), [points])
+
+
+_SHAPES = {'rect': _rectangle, 'polygon': _polygon, 'circle': _ellipse, 'ellipse': _ellipse}
+"""Points and lines have no area. Angles are in radians, clockwise."""
+
+FORMAT = Format(
+    'via',
+    'VIA (VGG Image Annotator)',
+    'a JSON file with "regions" and "file_attributes"',
+    ('detection', 'instance', 'semantic'),
+    _find,
+    _read,
+)

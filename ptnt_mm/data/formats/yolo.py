@@ -1,0 +1,533 @@
+"""YOLO from v5 to v26, and darknet: a text file per image, names in data.yaml or next to it."""
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
+from operator import itemgetter, ne
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from ptnt_mm.data.boxes import CENTRE_AND_SIZE
+from ptnt_mm.data.coco import why_shifted
+from ptnt_mm.data.decoding import FORMATS
+from ptnt_mm.data.formats.format import (
+    MISSING,
+    UNREADABLE,
+    Collector,
+    Format,
+    read_text,
+    whole_number,
+)
+from ptnt_mm.data.formats.yolo_lines import lengths_of_boxes, objects_of
+from ptnt_mm.data.labels import LabelledImage, LabelledObject, Labels, Outcome
+from ptnt_mm.data.tree import Tree
+from ptnt_mm.utils.atomic_files import write_atomically
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import counted, first_few
+
+_NAME_LISTS = ('classes.txt', 'obj.names', 'labels.txt')
+_LINE = re.compile(r'\s*\d+(\.0*)?(\s+[-+.\deE]+){4,}\s*')
+_SPLITS = ('train', 'val', 'test')
+_LABELS_OF = {'images': 'labels', 'Images': 'Labels', 'IMAGES': 'LABELS'}
+
+
+class _Plain(yaml.SafeLoader):
+    """Reads scalars as they are written: a class may be called 007, 1.50, no or 2024-01-01."""
+
+    yaml_implicit_resolvers = {
+        first: [(tag, pattern) for tag, pattern in resolvers if tag.endswith((':null', ':merge'))]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
+class _Homes:
+    """The folders that hold labelled images: pictures elsewhere are not read.
+
+    An image without a label file is one without objects, but only in a folder that also has
+    labelled images, or below an ``images`` next to ``labels``. The plots of ``runs`` are neither.
+    """
+
+    def __init__(self, tree: Tree):
+        self._texts = {image: _usual_text(image) for image in tree.images}
+        elsewhere = _texts_elsewhere(tree, self._texts)
+        self._texts |= elsewhere
+        self._folders: set[Path] = set()
+        self._with_all_below: set[Path] = set()
+        for image in tree.images:
+            source = self.label_file(image)
+            is_usual = source.parent != image.parent and image not in elsewhere
+            homes = self._with_all_below if is_usual else self._folders
+            home = _images_folder(image) if is_usual else image.parent
+            if home not in homes and (_is_empty(source) or _looks_like_labels(source)):
+                homes.add(home)
+        self.images = [image for image in tree.images if self._holds(image)]
+
+    def label_file(self, image: Path) -> Path:
+        """The text file of an image, which may be missing."""
+        return self._texts.get(image) or _usual_text(image)
+
+    def _holds(self, image: Path) -> bool:
+        return image.parent in self._folders or not self._with_all_below.isdisjoint(image.parents)
+
+
+@lru_cache(maxsize=1)
+def _homes_of(tree: Tree) -> _Homes:
+    """The same for recognition and reading."""
+    return _Homes(tree)
+
+
+def _find(tree: Tree) -> str:
+    homes = _homes_of(tree)
+    if settings := _settings(tree, homes):
+        return f'{tree.relative(settings[0])} with the names of classes'
+    labelled = [image for image in homes.images if _looks_like_labels(homes.label_file(image))]
+    images = counted(len(labelled), 'image')
+    return f'{images} with a text file of numbers each' if labelled else ''
+
+
+def _read(tree: Tree) -> Labels:
+    collector = Collector(tree, CENTRE_AND_SIZE, in_pixels=False)
+    labels = collector.labels
+    homes = _homes_of(tree)
+    file, content = _settings(tree, homes) or (None, {})
+    names = _names(tree, homes, file, content, labels)
+    images = _listed(tree, homes, file, content, labels) if file else []
+    if not images:
+        images = [(image, None) for image in homes.images]
+    used, without, indices = Counter(), Counter(), set()
+    found: list[tuple[Path, LabelledImage, list[str]]] = []
+    for path, split in images:
+        source = homes.label_file(path)
+        image = collector.image(source, path, split)
+        if image is None:
+            continue
+        used[image.split] += 1
+        if not source.is_file():
+            without[image.split] += 1
+            continue
+        try:
+            lines = read_text(source).splitlines()
+        except UserError as error:
+            labels.report(source, UNREADABLE, str(error))
+            collector.drop(image)
+            continue
+        found.append((source, image, lines))
+        indices.update(whole_number(line.split(None, 1)[0]) for line in lines if line.strip())
+    _report_shared(labels, found)
+    every_line = (line for *_, lines in found for line in lines)
+    lengths = lengths_of_boxes(every_line, 'kpt_shape' in content, labels)
+    for source, image, lines in found:
+        known = names.of(source)
+        collector.add(source, image, objects_of(labels, source, lines, image, known, lengths))
+    if shift := why_shifted(indices, names.numbers):
+        raise UserError(f'{tree.root}: {shift}')
+    _note_background(labels, used, without)
+    if not names.numbers:
+        labels.notes.append('there are no class names: write them to classes.txt, one per line')
+    _report_strays(tree, collector, {path: homes.label_file(path) for path, _ in images})
+    return collector.finish()
+
+
+def _report_shared(labels: Labels, found: Iterable[tuple[Path, LabelledImage, list[str]]]) -> None:
+    """Report label files of images whose names differ only in their suffix."""
+    images: dict[Path, list[str]] = {}
+    for source, image, _ in found:
+        images.setdefault(source, []).append(image.path.name)
+    for source, names in images.items():
+        if len(names) > 1:
+            what = 'label files of several images'
+            labels.report(source, what, first_few(names), outcome=Outcome.KEPT)
+
+
+def _note_background(labels: Labels, used: Counter, without: Counter) -> None:
+    """Note images without a label file; in a usual data set, they are few."""
+    for split, count in without.items():
+        if count * 2 > used[split]:
+            share = f'{count:,} of {counted(used[split], "image")} ({count / used[split]:.0%})'
+            labels.notes.append(
+                f'warning: {f"{split}: " if split else ""}{share} have no label file, and count as '
+                'images without objects: add their labels, or move them out of the folder'
+            )
+            return
+    if total := without.total():
+        labels.notes.append(
+            f'{counted(total, "image")} without a label file: treated as images without objects, '
+            'as in YOLO'
+        )
+
+
+def _settings(tree: Tree, homes: _Homes) -> tuple[Path, dict] | None:
+    """The file of settings, and its content.
+
+    A clone has others, such as those of models and of public data sets: the file whose folders are
+    found is preferred, then the one nearest to the top.
+    """
+    found = []
+    for file in tree.with_suffix('.yaml', '.yml', '.data'):
+        try:
+            text = read_text(file)
+            content = _of_darknet(text) if file.suffix == '.data' else yaml.load(text, _Plain)
+        except (UserError, yaml.YAMLError, ValueError, RecursionError):
+            continue
+        if isinstance(content, dict) and isinstance(content.get('names'), (list, dict, str)):
+            places = [split for split, _, place in _places(tree, homes, file, content) if place]
+            if homes.images or any(content.get(split) for split in _SPLITS):
+                order = -len(set(places)), len(file.parts), file.name != 'data.yaml'
+                found.append((order, file, content))
+    return min(found, key=itemgetter(0))[1:] if found else None
+
+
+def data_set_of(settings: Path) -> Path:
+    """The folder of the data set that a data.yaml describes: the file's, or the one above.
+
+    Raises:
+        UserError: if the file cannot be read, names no images, or names images elsewhere.
+    """
+    try:
+        content = yaml.load(read_text(settings), _Plain)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise UserError(f'{settings} is not valid YAML') from error
+    content = content if isinstance(content, dict) else {}
+    names = [name for split in _SPLITS for name in _names_of(content, split)]
+    if not names:
+        raise UserError(f'{settings} names no images to train with: expected train: and val:')
+    root = content.get('path') if isinstance(content.get('path'), str) else ''
+    own = settings.absolute().parent
+    for folder in (own, own.parent):
+        inside = [re.sub(r'^(\.\.?/)+', '', name) for name in names]
+        if any(_is_below(folder, top, name) for name in inside for top in ('', root)):
+            return folder
+    raise UserError(
+        f'the images of {settings} are not next to it ({first_few(names)}): put the file into the '
+        'folder that has the images and their labels, and pass that folder'
+    )
+
+
+def _is_below(folder: Path, top: str, name: str) -> bool:
+    path = Path(os.path.normpath(folder / top / name))
+    return path.exists() and path.is_relative_to(folder)
+
+
+def _of_darknet(text: str) -> dict[str, str]:
+    """Darknet's settings, such as 'train = data/train.txt'."""
+    pairs = (line.split('=', 1) for line in text.splitlines() if '=' in line)
+    return {key.strip(): value.strip() for key, value in pairs}
+
+
+@dataclass(frozen=True)
+class _Names:
+    """The names of the classes by their numbers.
+
+    Attributes:
+        given: Those of the settings.
+        lists: Those of lists beside the labels, by folder; sets that were put together may have
+            several.
+    """
+
+    given: Mapping[int, str]
+    lists: Mapping[Path, Mapping[int, str]]
+
+    def of(self, source: Path) -> Mapping[int, str]:
+        """The names for a label file: those of the nearest list above it."""
+        nearest = (self.lists[folder] for folder in source.parents if folder in self.lists)
+        return self.given or next(chain(nearest, self.lists.values()), {})
+
+    @property
+    def numbers(self) -> set[int]:
+        """The numbers that have a name somewhere."""
+        return {number for names in (self.given, *self.lists.values()) for number in names}
+
+
+def _names(
+    tree: Tree, homes: _Homes, file: Path | None, content: Mapping, labels: Labels
+) -> _Names:
+    given, lists = content.get('names'), {}
+    if isinstance(given, str):  # darknet's file
+        place = _place(tree, homes, file, content, given, 'train')
+        given = _name_list(place, labels) if place is not None else []
+    if not given:
+        files = (file for file in tree.with_suffix('.txt', '.names') if file.name in _NAME_LISTS)
+        for of_folder in files:
+            lists.setdefault(of_folder.parent, _numbered(_name_list(of_folder, labels)))
+    names = _Names(_numbered(given or []), lists)
+    for known in (names.given, *names.lists.values()):
+        for _, name in sorted(known.items()):
+            labels.add_class(name)
+    for known in (names.given, *names.lists.values()):
+        _note_shared_names(labels, known)
+    count, known = whole_number(content.get('nc')), names.given
+    if count and known and count != len(known):
+        labels.notes.append(f'nc is {count}, but names lists {len(known)}: the names are used')
+    return names
+
+
+def _note_shared_names(labels: Labels, names: Mapping[int, str]) -> None:
+    numbers: dict[str, list[str]] = {}
+    for index, name in names.items():
+        numbers.setdefault(name.strip(), []).append(str(index))
+    for name, shared in numbers.items():
+        if len(shared) > 1:
+            labels.notes.append(f'classes {first_few(shared)} are all called {name}: one class')
+
+
+def _name_list(file: Path, labels: Labels) -> list[str]:
+    """The names in a text file, one on each line; a line without a name counts, too."""
+    try:
+        return [line.strip() for line in read_text(file).strip('\r\n').splitlines()]
+    except UserError as error:
+        labels.report(file, UNREADABLE, str(error))
+        return []
+
+
+def _numbered(names: list | dict) -> dict[int, str]:
+    pairs = names.items() if isinstance(names, dict) else enumerate(names)
+    # Nested lists in YAML can expand to billions of names.
+    return {
+        int(key): str(name)
+        for key, name in pairs
+        if isinstance(key, (int, str))
+        and str(key).isdigit()
+        and isinstance(name, str)
+        and name.strip()
+    }
+
+
+def _listed(
+    tree: Tree, homes: _Homes, file: Path, content: Mapping[str, Any], labels: Labels
+) -> list[tuple[Path, str]]:
+    """The images of the splits in the settings, without duplicates."""
+    found: dict[Path, str] = {}
+    missing = {split for split in ('train', 'val') if not _names_of(content, split)}
+    for split, name, place in _places(tree, homes, file, content):
+        if place is None:
+            labels.report(file, 'folders or lists that were not found', f'{split}: {name}')
+            missing.add(split)
+        elif place.is_dir():
+            inside = [image for image in homes.images if image.is_relative_to(place)]
+            # All of a test split may be without labels.
+            inside = inside or [image for image in tree.images if image.is_relative_to(place)]
+            _add_split(found, inside, split, labels)
+        else:
+            _add_split(found, _of_list(tree, place, labels, split), split, labels)
+    if found:
+        by_folder = {image: tree.split_of(image) for image in homes.images}
+        found |= {i: split for i, split in by_folder.items() if split in missing and i not in found}
+    return list(found.items())
+
+
+def _add_split(found: dict[Path, str], images: Iterable[Path], split: str, labels: Labels) -> None:
+    """Add the images of a split; the first split of an image counts."""
+    others = Counter(found.setdefault(image, split) for image in images)
+    others.pop(split, None)
+    for other, count in others.items():
+        labels.notes.append(
+            f'{counted(count, "image")} of {split} are also in {other}, and stay there'
+        )
+
+
+def _places(
+    tree: Tree, homes: _Homes, file: Path, content: Mapping[str, Any]
+) -> Iterator[tuple[str, str, Path | None]]:
+    """The splits in the settings: split, path as written, and the folder or list, if found."""
+    for split in _SPLITS:
+        for name in _names_of(content, split):
+            yield split, name, _place(tree, homes, file, content, name, split)
+
+
+def _names_of(content: Mapping[str, Any], split: str) -> list[str]:
+    value = content.get(split) or (content.get('valid') if split == 'val' else None)
+    return [name for name in (value if isinstance(value, list) else [value]) if _is_name(name)]
+
+
+def _is_name(name: object) -> bool:
+    return isinstance(name, str) and bool(name.strip())
+
+
+def _place(
+    tree: Tree, homes: _Homes, file: Path, content: Mapping[str, Any], name: str, split: str
+) -> Path | None:
+    """A folder or list in the settings, inside the data.
+
+    Paths are relative to ``path``, if it exists, otherwise to the settings' folder. Roboflow writes
+    '../train/images' for a folder next to its settings. For paths of another machine, the last
+    parts decide, as for images.
+    """
+    root = content.get('path') if isinstance(content.get('path'), str) else ''
+    inside = re.sub(r'^(\.\.?/)+', '', name.replace('\\', '/'))
+    for folder in (file.parent / root, file.parent, tree.root):
+        for path in (folder / name, folder / inside):
+            if tree.holds(path):
+                return Path(path.resolve() if path.is_symlink() else path)
+    return _with_tail(tree, homes, re.split(r'[\\/]+', f'{root}/{name}'), split)
+
+
+def _with_tail(tree: Tree, homes: _Homes, parts: list[str], split: str) -> Path | None:
+    """The folder of labelled images, or the list, whose path ends like another path."""
+    wanted = [part.casefold() for part in parts if part not in ('', '.', '..')]
+    if wanted and wanted[-1].endswith(('.txt', '.names')):
+        known = set(tree.with_suffix('.txt', '.names'))
+    else:
+        known = {folder for image in homes.images for folder in image.parents}
+        known = {folder for folder in known if folder.is_relative_to(tree.root)}
+    for first in range(len(wanted)):
+        tail = wanted[first:]
+        fit = [p for p in known if [part.casefold() for part in p.parts[-len(tail) :]] == tail]
+        if len(fit) > 1:
+            fit = [path for path in fit if tree.split_of(path / 'image') == split]
+        if fit:
+            return fit[0] if len(fit) == 1 else None
+    return None
+
+
+def _of_list(tree: Tree, file: Path, labels: Labels, split: str) -> Iterator[Path]:
+    """The images that a text file lists, one on each line."""
+    try:
+        lines = read_text(file).splitlines()
+    except UserError as error:
+        labels.report(file, UNREADABLE, str(error))
+        return
+    for name in filter(None, map(str.strip, lines)):
+        path = tree.find_image(name, file.parent, split)
+        if path is None:
+            labels.report(file, MISSING, tree.why_not_found(name, file.parent))
+        else:
+            yield path
+
+
+def _texts_elsewhere(tree: Tree, usual: Mapping[Path, Path]) -> dict[Path, Path]:
+    """The text files whose path differs from that of one image in the name of one folder.
+
+    Not every tool calls the folders ``images`` and ``labels``.
+    """
+    known, found = set(usual.values()), {}
+    for text in tree.with_suffix('.txt'):
+        if text not in known:
+            near = (image for image in tree.with_stem(text.stem) if _is_parallel(image, text))
+            if len(images := list(near)) == 1 and not usual[images[0]].is_file():
+                found[images[0]] = text
+    return found
+
+
+def _is_parallel(image: Path, text: Path) -> bool:
+    ours, theirs = image.parts[:-1], text.parts[:-1]
+    return len(ours) == len(theirs) and sum(map(ne, ours, theirs)) == 1
+
+
+def _usual_text(image: Path) -> Path:
+    """The text file of an image: in labels instead of the last images, or next to it."""
+    beside = image.with_suffix('.txt')
+    folder = _labels_folder(image.parent)
+    if folder is None:
+        return beside
+    other = folder / beside.name
+    return other if other.is_file() or not beside.is_file() else beside
+
+
+@lru_cache(maxsize=1024)
+def _labels_folder(images: Path) -> Path | None:
+    """The folder in labels, parallel to one in images."""
+    top = _images_folder(images / 'image')
+    return top and top.with_name(_LABELS_OF[top.name]) / images.relative_to(top)
+
+
+def _images_folder(image: Path) -> Path | None:
+    """The last ``images`` above an image."""
+    return next((folder for folder in image.parents if folder.name in _LABELS_OF), None)
+
+
+def _looks_like_labels(file: Path) -> bool:
+    try:
+        lines = [line for line in read_text(file).splitlines() if line.strip()]
+    except UserError:
+        return False
+    return bool(lines) and bool(_LINE.fullmatch(lines[0]))
+
+
+def _is_empty(file: Path) -> bool:
+    return file.is_file() and not file.stat().st_size
+
+
+def _report_strays(tree: Tree, collector: Collector, known: Mapping[Path, Path]) -> None:
+    """Report label files without an image."""
+    sources = set(known.values())
+    stems = {image.with_suffix('') for image in tree.images}
+    used = {image.stem for image in known}
+    strays: dict[Path, list[Path]] = {}
+    for file in tree.with_suffix('.txt'):
+        parts = [part if part != 'labels' else 'images' for part in file.parts]
+        has_image = file.with_suffix('') in stems or Path(*parts).with_suffix('') in stems
+        if file not in sources and not has_image and _looks_like_labels(file):
+            strays.setdefault(file.parent, []).append(file)
+    for folder, files in strays.items():
+        if all(file.stem in used for file in files):
+            # Predictions, or a copy: one line for all.
+            detail = counted(len(files), 'file')
+            collector.labels.report(folder, 'label files in a folder without images', detail)
+            continue
+        for file in files:
+            suffixes = '/'.join(sorted(FORMATS))
+            collector.labels.report(file, MISSING, f'no {file.stem} with {suffixes}')
+
+
+def _write(
+    classes: Sequence[str], images: Sequence[LabelledImage], root: Path, folder: Path
+) -> None:
+    """Write a data set without its images: add them as ``images``, with their subfolders.
+
+    Darknet's and ultralytics' files have no place for a score: a sixth number is an error in both.
+    """
+    numbers = {name: number for number, name in enumerate(classes)}
+    names = [image.path.relative_to(root) for image in images]
+    for image, name in zip(images, names, strict=True):
+        lines = (f'{_line(numbers, item, *image.size)}\n' for item in image.objects)
+        write_atomically(folder / 'labels' / name.with_suffix('.txt'), ''.join(lines))
+    write_atomically(folder / 'classes.txt', ''.join(f'{name}\n' for name in classes))
+    listed = (f'images/{name.as_posix()}\n' for name in names)
+    write_atomically(folder / 'train.txt', ''.join(listed))
+    # Ultralytics refuses settings without val; ptnt new divides the images itself.
+    settings = dict(path='.', train='train.txt', val='train.txt', names=dict(enumerate(classes)))
+    text = yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)
+    write_atomically(folder / 'data.yaml', text)
+
+
+def _line(numbers: Mapping[str, int], item: LabelledObject, width: int, height: int) -> str:
+    if item.segmentation:
+        values = _joined([np.reshape(points, (-1, 2)) for points in item.segmentation]).ravel()
+    else:
+        x, y, w, h = item.box
+        values = (x + w / 2, y + h / 2, w, h)
+    shares = (value / (height if i % 2 else width) for i, value in enumerate(values))
+    return ' '.join([str(numbers[item.label]), *(f'{min(max(x, 0), 1):.6g}' for x in shares)])
+
+
+def _joined(polygons: list[np.ndarray]) -> np.ndarray:
+    """One polygon, (N, 2), for all parts of an object, as a line has room for only one.
+
+    Lines without width, there and back, lead to each part from its nearest point.
+    """
+    joined, *others = polygons
+    for other in others:
+        distances = np.linalg.norm(joined[:, None] - other[None], axis=2)
+        here, there = np.unravel_index(distances.argmin(), distances.shape)
+        around = np.roll(other, -there, axis=0)
+        parts = (joined[: here + 1], around, around[:1], joined[here:])
+        joined = np.concatenate(parts)
+    return joined
+
+
+FORMAT = Format(
+    'yolo',
+    'YOLO (v5 to v26)',
+    'a data.yaml with names, or text files of numbers in labels/ or next to images',
+    ('detection', 'instance', 'semantic'),
+    _find,
+    _read,
+    _write,
+)

@@ -1,0 +1,279 @@
+"""Recognise the format of the labels in a folder, and read them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from PIL import Image
+
+from ptnt_mm.data.copies import look
+from ptnt_mm.data.decoding import unread_pictures
+from ptnt_mm.data.formats import (
+    box_tables,
+    class_folders,
+    class_masks,
+    coco,
+    coco_panoptic,
+    cvat,
+    kitti,
+    labelme,
+    object_masks,
+    run_lengths,
+    via,
+    voc,
+    yolo,
+)
+from ptnt_mm.data.formats.format import DAMAGED, EMPTY, UNREADABLE, Format
+from ptnt_mm.data.formats.mask_pairs import find_pairs, has_folder_of_masks
+from ptnt_mm.data.image_files import decoded
+from ptnt_mm.data.labels import TASKS, Labels, Problem, counted_classes
+from ptnt_mm.data.many_files import on_threads
+from ptnt_mm.data.predictions import LABELS
+from ptnt_mm.data.tree import Tree
+from ptnt_mm.data.unsupported import Seen, unsupported_labels
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import first_few, printable, unknown_name
+
+FORMATS = (
+    coco.FORMAT,
+    coco_panoptic.FORMAT,
+    voc.POLYGONS,
+    voc.FORMAT,
+    yolo.FORMAT,
+    cvat.FORMAT,
+    labelme.FORMAT,
+    via.FORMAT,
+    kitti.FORMAT,
+    box_tables.FORMAT,
+    run_lengths.FORMAT,
+    object_masks.FILES,
+    object_masks.NUMBERS,
+    class_masks.FORMAT,
+    class_folders.FORMAT,
+)
+"""Formats with the clearest signs first; class folders match when nothing else does."""
+
+_BY_PICTURES = (object_masks.NUMBERS, class_masks.FORMAT)
+_OF_PICTURES = (*_BY_PICTURES, object_masks.FILES, class_folders.FORMAT)
+
+CUT_OFF = 'it is truncated, or is not JSON or XML'
+
+FORMAT_NAMES = tuple(format.name for format in FORMATS)
+
+
+@dataclass(frozen=True)
+class Recognised:
+    """The format of a folder.
+
+    Attributes:
+        format: The format that was chosen.
+        why: How it was recognised.
+        others: Other formats that were found, a line each.
+    """
+
+    format: Format
+    why: str
+    others: tuple[str, ...] = ()
+
+
+def require_known(format: str | None, task: str | None) -> None:
+    """Raise a UserError if there is no such format or task."""
+    if format is not None and format not in FORMAT_NAMES:
+        raise UserError(unknown_name('format', format, FORMAT_NAMES))
+    if task is not None and task not in TASKS:
+        raise UserError(unknown_name('task', task, TASKS))
+
+
+def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> Recognised:
+    """Recognise the format of the labels in a folder.
+
+    Args:
+        tree: The folder.
+        name: The requested format; None for the first that is found.
+        task: The requested task; formats without labels for it are skipped.
+
+    Raises:
+        UserError: if there is no such format or task, or if none is found.
+    """
+    require_known(name, task)
+    forms = _BY_PICTURES if tree.pairs else FORMATS
+    asked = [form for form in forms if name in (None, form.name)]
+    if not asked:
+        fit = ' and '.join(form.name for form in forms)
+        raise UserError(f'`pairs` is for the formats {fit}, and not for `format={name}`')
+    fit = [form for form in asked if task is None or task in form.tasks]
+    if not fit:
+        tasks = ', '.join(asked[0].tasks)
+        raise UserError(without_labels(task, f'{asked[0].title} is for {tasks}'))
+    found: list[tuple[Format, str]] = []
+    for form in forms:
+        # Comparing the names of many pictures takes long. Beside label files it is done only if a
+        # folder has a name for masks. Files with a mask for each object are no class masks.
+        is_clear = any(other in fit for other, _ in found)
+        of_objects = any(other is object_masks.FILES for other, _ in found)
+        if is_clear and form in _BY_PICTURES and (of_objects or not has_folder_of_masks(tree)):
+            continue
+        if why := form.find(tree):
+            found.append((form, why))
+    is_asked = (name or task) and object_masks.NUMBERS in fit
+    is_found = any(form in fit for form, _ in found)
+    # What is asked for needs fewer signs.
+    if is_asked and not is_found and (why := object_masks.find_any_numbers(tree)):
+        found.append((object_masks.NUMBERS, why))
+    chosen = next(((form, why) for form, why in found if form in fit), None)
+    if chosen is None and task is not None and name is None and found:
+        has = '; '.join(f'{form.title} ({why}) for {", ".join(form.tasks)}' for form, why in found)
+        raise UserError(f'{without_labels(task, f"{tree.root} has only {has}")}{_cut(tree)}')
+    if chosen is None:
+        unread = ''.join(f'\n{line}' for line in unread_pictures(tree.files))
+        looked = '\n'.join(f'    {form.name:<14} {form.looks_for}' for form in fit)
+        raise UserError(
+            f'{tree.root} contains no labels in a supported format. It has {tree.overview()}. '
+            f'Looked for:\n{looked}{_instead(found)}{_unsupported(tree)}{_masks(tree)}{_cut(tree)}'
+            f'{unread}\ndocs/formats.md shows each layout'
+        )
+    # Folders of masks are no classes, and folders of images next to label files hardly ever are.
+    others = [
+        f'{form.title} ({why})'
+        for form, why in found
+        if form is not class_folders.FORMAT and form.read is not chosen[0].read
+    ]
+    is_named = chosen[0] is not class_masks.FORMAT or class_masks.read_table(tree).names
+    if not is_named and (why := object_masks.why_may_be_numbered(tree)):
+        others.append(f'{object_masks.NUMBERS.title} ({why}: `format=numbered-masks`)')
+    if chosen[0] in _OF_PICTURES:
+        # Pictures of any data set are in folders; labels in files are the clearer sign.
+        seen = [item for item in unsupported_labels(tree) if item.format.kind != 'images']
+        if chosen[0] is class_folders.FORMAT and name is None and task is None:
+            _refuse_folders(tree, chosen[1], seen)
+        others += [item.line(tree) for item in seen]
+    return Recognised(*chosen, tuple(others))
+
+
+def read_labels(tree: Tree, recognised: Recognised) -> Labels:
+    """Read the labels of a folder; report all images without a label, and skip damaged ones.
+
+    Raises:
+        UserError: if nothing is usable.
+    """
+    labels = recognised.format.read(tree)
+    _skip_damaged(labels)
+    spoken_of = {image.path for image in labels.images} | labels.aside
+    spoken_of |= {problem.file for problem in labels.problems}
+    for path in tree.cut_off():
+        if path not in spoken_of:
+            labels.report(path, UNREADABLE, _why_cut_off(path))
+    for path in tree.images:
+        if path not in spoken_of:
+            labels.report(path, 'images that no label refers to')
+    labels.notes += unread_pictures(tree.files)
+    if tree.results:
+        files = first_few(str(tree.relative(file)) for file in tree.results)
+        labels.notes.append(f'results of ptnt infer, which are not read: {files}')
+        folders = [file.with_name(LABELS) for file in tree.results]
+        if written := [folder for folder in folders if folder.is_dir()]:
+            named = first_few(str(tree.relative(folder)) for folder in written)
+            labels.notes.append(f'labels that ptnt infer wrote are read, so correct them: {named}')
+    for names in _alike(labels.classes):
+        labels.notes.append(
+            f'classes that differ only in capitals or spaces: {first_few(map(repr, names))}; they '
+            'are trained as different classes: if they are one, give them one name in the labels'
+        )
+    if not any(image.objects or image.label or image.mask for image in labels.images):
+        listed = '\n'.join(f'    {line}' for line in summary(labels))
+        raise UserError(
+            f'{tree.root} was recognised as {recognised.format.title} ({recognised.why}), but '
+            f'nothing in it can be used:\n{listed or "    no objects"}\n--format chooses another '
+            'format'
+        )
+    return labels
+
+
+def without_labels(task: str, has: str) -> str:
+    """Message about a requested task that has no labels; ``has`` says what there is instead."""
+    holding = ', '.join(form.name for form in FORMATS if task in form.tasks)
+    return (
+        f'`task={task}` needs {TASKS[task]}, but {has}. Leave out `task`, or add {TASKS[task]} in '
+        f'one of these formats: {holding}. docs/formats.md shows each layout'
+    )
+
+
+def summary(labels: Labels) -> list[str]:
+    """One line for each kind of problem: its number, what became of them, and the first."""
+    kinds: dict[str, list[Problem]] = {}
+    for problem in labels.problems:
+        kinds.setdefault(problem.title, []).append(problem)
+    lines = []
+    for title, problems in kinds.items():
+        first = problems[0]
+        classes = counted_classes(problem.label for problem in problems if problem.label)
+        line = f'{title}{f" ({classes})" if classes else ""}: {printable(first.file.name)}'
+        if first.detail:
+            line += f' ({printable(first.detail)})'
+        if len(problems) > 1:
+            line = f'{len(problems):,} {line} and {len(problems) - 1:,} more'
+        lines.append(line)
+    return lines
+
+
+def _skip_damaged(labels: Labels) -> None:
+    """Skip images whose pixels cannot be decoded, at which an evaluation would stop."""
+
+    def why_damaged(path: Path) -> str:
+        def keep(image: Image.Image) -> None:
+            labels.looks[path] = look(image)
+
+        return decoded(path, keep)[0]
+
+    paths = [image.path for image in labels.images]
+    damaged = dict(zip(paths, on_threads(why_damaged, paths, 'Decoding images'), strict=True))
+    for path, why in damaged.items():
+        if why:
+            labels.report(path, DAMAGED, why)
+    labels.images = [image for image in labels.images if not damaged[image.path]]
+
+
+def _alike(classes: list[str]) -> list[list[str]]:
+    """Class names that are equal but for capitals and spaces."""
+    groups: dict[str, list[str]] = {}
+    for name in classes:
+        groups.setdefault(''.join(name.casefold().split()), []).append(name)
+    return [names for names in groups.values() if len(names) > 1]
+
+
+def _refuse_folders(tree: Tree, why: str, seen: list[Seen]) -> None:
+    """Refuse to read folders as classes if files contain labels; tables may accompany folders."""
+    lines = [f'\n    {item.line(tree)}' for item in seen if item.format.kind != 'table']
+    if lines:
+        raise UserError(
+            f'{tree.root} has labels in a format that is not read:{"".join(lines)}\n--format '
+            f'folders ignores them, and reads {why} as classes'
+        )
+
+
+def _unsupported(tree: Tree) -> str:
+    """The formats that are not read, a line each."""
+    lines = ''.join(f'\n    {item.line(tree)}' for item in unsupported_labels(tree))
+    return f'\nSeen, but not read:{lines}' if lines else ''
+
+
+def _masks(tree: Tree) -> str:
+    if not (masks := find_pairs(tree).unused):
+        return ''
+    first = tree.relative(masks[0])
+    return f'\nMasks without an image, by their names: {len(masks):,}, such as {first}'
+
+
+def _cut(tree: Tree) -> str:
+    return ''.join(f'\n{file}: {_why_cut_off(file)}' for file in tree.cut_off()[:5])
+
+
+def _why_cut_off(file: Path) -> str:
+    # A broken link is no file.
+    return EMPTY if file.is_file() and not file.stat().st_size else CUT_OFF
+
+
+def _instead(found: list[tuple[Format, str]]) -> str:
+    seen = ''.join(
+        f'\n    {form.name:<14} {why}, for {", ".join(form.tasks)}' for form, why in found
+    )
+    return f'\nFound instead:{seen}' if found else ''

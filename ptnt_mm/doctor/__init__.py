@@ -1,1 +1,0 @@
-"""Diagnosis of the installation, and how to fix it."""

@@ -1,1 +1,0 @@
-"""Write one page about training runs: their curves, and the errors of their models."""

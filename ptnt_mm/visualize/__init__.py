@@ -1,1 +1,0 @@
-"""The page of ``ptnt visualize``: predictions, feature maps and attention of a network."""

@@ -1,0 +1,93 @@
+"""Options are declared once: functions, their docstrings and the docs agree with them."""
+
+import inspect
+
+import pytest
+from repository import ROOT
+
+from ptnt_mm import api
+from ptnt_mm.cli.arguments import Command, Option, Switch
+from ptnt_mm.cli.options import COMMANDS, as_flags, with_tables
+from ptnt_mm.data.demo.dataset import DemoSpec
+from ptnt_mm.engine.modes import LOG_BACKENDS
+from ptnt_mm.predict.export.format_names import FORMATS
+
+OF_PYTHON = {'command', 'config_name', 'on_findings', 'on_line', 'settings', 'splits'}
+"""Keyword arguments that are not options."""
+
+FUNCTIONS = [command for command in COMMANDS.values() if command.keywords]
+
+
+def function_of(command: Command):
+    return getattr(api, command.function or command.name)
+
+
+@pytest.mark.parametrize('command', FUNCTIONS, ids=lambda command: command.name)
+def test_functions_have_the_options_as_arguments(command: Command):
+    parameters = inspect.signature(function_of(command)).parameters
+    expected = {
+        option.name: inspect.Parameter.empty if option.required else option.default
+        for option in command.keywords
+    }
+    assert {name: parameters[name].default for name in expected if name in parameters} == expected
+    others = {name for name in parameters if parameters[name].default != inspect.Parameter.empty}
+    assert others - set(expected) <= OF_PYTHON
+
+
+@pytest.mark.parametrize('command', FUNCTIONS, ids=lambda command: command.name)
+def test_docstrings_describe_each_argument_once(command: Command):
+    function = function_of(command)
+    _, _, described = inspect.getdoc(function).partition('Args:\n')
+    described, _, _ = described.partition('\n\n')
+    for name in inspect.signature(function).parameters:
+        assert f'\n{described}'.count(f'\n    {name}: ') == 1
+    described = ' '.join(described.split()).casefold()
+    for option in command.keywords:
+        assert sentence(option).replace('`', '``').casefold() in described
+
+
+def sentence(option: Option) -> str:
+    """The docstring of a keyword argument."""
+    if isinstance(option, Switch):
+        return f'{option.name}: If {not option.default}, {option.about}.'
+    choices = ' or '.join(', '.join(map(repr, option.choices)).rsplit(', ', 1))
+    alone = '' if option.alone is None else f' ({option.alone!r})'
+    return f'{option.name}: {option.about}' + (f': {choices}' if choices else '') + f'{alone}.'
+
+
+@pytest.mark.parametrize(
+    ('command', 'name', 'expected'), [('train', 'log', LOG_BACKENDS), ('export', 'format', FORMATS)]
+)
+def test_choices_are_those_that_there_are(command: str, name: str, expected):
+    """They are listed twice, because the table itself needs torch."""
+    (option,) = (option for option in COMMANDS[command].keywords if option.name == name)
+    assert list(option.choices) == list(expected)
+
+
+def test_the_demo_set_has_the_same_defaults():
+    asked = {option.name: option.default for option in COMMANDS['demo'].words}
+    assert DemoSpec(asked['train'], asked['val'], asked['seed']) == DemoSpec()
+
+
+def test_the_page_of_options_is_up_to_date():
+    page = (ROOT / 'docs' / 'commands.md').read_text()
+    assert page == with_tables(page), 'python -m ptnt_mm.cli.options docs/commands.md'
+    assert '\n### ptnt train\n' in page
+
+
+@pytest.mark.parametrize(
+    ('text', 'flags'),
+    [
+        ('`work_dir`', '--work-dir'),
+        ('`score_thr=0.3`: too low', '--score-thr 0.3: too low'),
+        ('or `overwrite=True`', 'or --overwrite'),
+        ('`size=(3, 4)`', '--size 3 4'),
+        ('`resume=auto`, `resume=a.pth`', '--resume, --resume a.pth'),
+        ('`draw=False`, `thorough=False`', '--no-draw, --quick'),
+        ('`options` a.b: no', '--cfg-options a.b: no'),
+        ('`model.backbone.with_cp=True`', '--cfg-options model.backbone.with_cp=True'),
+        ('run `ptnt weights`, `A`, `a` and `a.py`', 'run `ptnt weights`, `A`, `a` and `a.py`'),
+    ],
+)
+def test_commands_print_flags_for_arguments(text: str, flags: str):
+    assert as_flags(text) == flags

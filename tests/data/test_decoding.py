@@ -1,0 +1,154 @@
+"""Image files become the pixels that the hosts load, or an error that names the file."""
+
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+from PIL import Image
+from predict.samples import photograph
+
+from ptnt_mm.check.data_sets import ImageFile
+from ptnt_mm.check.images import open_image
+from ptnt_mm.check.mask_values import open_mask
+from ptnt_mm.data.decoding import read_rgb
+from ptnt_mm.utils.errors import UserError
+
+PIXELS = photograph(12, 20)
+GREY = PIXELS[..., 0]
+
+
+def saved(image: np.ndarray | Image.Image, file: Path, **options) -> Path:
+    image = image if isinstance(image, Image.Image) else Image.fromarray(image)
+    image.save(file, **options)
+    return file
+
+
+def test_sixteen_bits_are_scaled_and_not_cut_off(tmp_path: Path):
+    grey = np.arange(65536, dtype=np.uint16).reshape(256, 256)
+    read = read_rgb(saved(grey, tmp_path / 'grey.png'))
+    np.testing.assert_array_equal(read[..., 0], np.round(grey / 257))
+    cv2.imwrite(str(tmp_path / 'colour.png'), PIXELS[..., ::-1].astype(np.uint16) * 257)
+    np.testing.assert_array_equal(read_rgb(tmp_path / 'colour.png'), PIXELS)
+
+
+@pytest.mark.parametrize(
+    ('image', 'rgb'),
+    [
+        (GREY, np.dstack([GREY] * 3)),
+        (np.dstack([PIXELS, GREY]), PIXELS),
+        (np.dstack([GREY, GREY[::-1]]), np.dstack([GREY] * 3)),
+        (Image.fromarray(PIXELS // 128 * 255).convert('P'), PIXELS // 128 * 255),
+        (Image.fromarray(GREY > 99), np.dstack([(GREY > 99) * np.uint8(255)] * 3)),
+    ],
+    ids=['grey', 'RGBA', 'grey with alpha', 'palette', 'one bit'],
+)
+def test_other_kinds_of_pixels(image: np.ndarray | Image.Image, rgb: np.ndarray, tmp_path: Path):
+    np.testing.assert_array_equal(read_rgb(saved(image, tmp_path / 'x.png')), rgb)
+
+
+@pytest.mark.parametrize('suffix', ['.jpg', '.png', '.bmp', '.ppm', '.webp', '.tif'])
+def test_pixels_are_those_that_the_hosts_load(suffix: str, tmp_path: Path):
+    file = saved(photograph(90, 121), tmp_path / f'x{suffix}')
+    np.testing.assert_array_equal(read_rgb(file), cv2.imread(str(file))[..., ::-1])
+
+
+def without_adobe(file: Path) -> None:
+    """Remove the marker after which readers invert the inks."""
+    content = file.read_bytes()
+    start = content.find(b'\xff\xee')
+    length = int.from_bytes(content[start + 2 : start + 4], 'big')
+    file.write_bytes(content[:start] + content[start + 2 + length :])
+
+
+@pytest.mark.parametrize(
+    ('image', 'name', 'options'),
+    [
+        (Image.fromarray(PIXELS).convert('CMYK'), 'inks.jpg', {}),
+        (Image.fromarray(PIXELS).convert('CMYK'), 'inks_not_inverted.jpg', {}),
+        (Image.fromarray(PIXELS).convert('CMYK'), 'inks.tif', {}),
+        (Image.fromarray(PIXELS).convert('YCbCr'), 'luma.jpg', {}),
+        (Image.fromarray(PIXELS).convert('P'), 'palette.png', dict(transparency=3)),
+        (Image.fromarray(PIXELS).convert('P'), 'palette.tif', {}),
+        (Image.fromarray(GREY > 99), 'one_bit.tif', dict(compression='group4')),
+        (np.dstack([PIXELS, GREY]), 'alpha.tif', {}),
+        (np.dstack([GREY, GREY[::-1]]), 'grey_alpha.tif', {}),
+        (PIXELS, 'lzw.tif', dict(compression='tiff_lzw')),
+        (PIXELS, 'deflate.tif', dict(compression='tiff_deflate')),
+        (PIXELS, 'jpeg.tif', dict(compression='jpeg')),
+    ],
+    ids=lambda value: value if isinstance(value, str) else '',
+)
+def test_rare_kinds_have_the_pixels_that_the_hosts_load(
+    image: np.ndarray | Image.Image, name: str, options: dict, tmp_path: Path
+):
+    file = saved(image, tmp_path / name, **options)
+    if 'not_inverted' in name:
+        without_adobe(file)
+    np.testing.assert_array_equal(read_rgb(file), cv2.imread(str(file))[..., ::-1])
+
+
+def test_photographs_stand_upright(tmp_path: Path):
+    exif = Image.Exif()
+    exif[0x0112] = 6  # rotated by 90 degrees
+    file = saved(PIXELS, tmp_path / 'x.jpg', exif=exif)
+    assert read_rgb(file).shape == (20, 12, 3)
+    np.testing.assert_array_equal(read_rgb(file), cv2.imread(str(file))[..., ::-1])
+
+
+def test_damaged_files_are_refused(tmp_path: Path):
+    for suffix in ('.jpg', '.png'):
+        file = saved(photograph(90, 120), tmp_path / f'cut{suffix}')
+        file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+        with pytest.raises(UserError, match=rf'^{file} cannot be read: .*truncated'):
+            read_rgb(file)
+    for content, message in ((b'', 'is empty'), (b'notes', 'is not an image, or damaged')):
+        (tmp_path / 'x.png').write_bytes(content)
+        with pytest.raises(UserError, match=f'^{tmp_path}/x.png {message}$'):
+            read_rgb(tmp_path / 'x.png')
+    file = saved(GREY.astype(np.float32), tmp_path / 'x.tif')
+    with pytest.raises(UserError, match=f'^{file} cannot .* pixels of float32: expected 8 or 16'):
+        read_rgb(file)
+
+
+def test_postscript_is_not_run(tmp_path: Path):
+    """Pillow would report that Ghostscript is missing, or start it."""
+    file = tmp_path / 'x.png'
+    file.write_bytes(b'%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EOF\n')
+    with pytest.raises(UserError, match='is not an image'):
+        read_rgb(file)
+    assert 'not an image' in open_image(ImageFile(file), None)[2]
+    assert 'not an image' in str(open_mask(ImageFile(file, mask=file), 'pillow'))
+
+
+@pytest.mark.parametrize(
+    ('size', 'settings', 'is_found'),
+    [
+        ((900, 1), dict(type='Resize', scale=(320, 320), keep_ratio=True), True),
+        ((600, 1), dict(type='Resize', scale=(320, 320), keep_ratio=True), False),
+        ((600, 1), dict(type='RandomResize', scale=(320, 320), ratio_range=(0.75, 1.3)), False),
+        (
+            (600, 1),
+            dict(type='RandomResize', scale=(320, 320), ratio_range=(0.75, 1.3), keep_ratio=True),
+            True,
+        ),
+        # mmdet's ms_3x configs name two scales.
+        (
+            (900, 1),
+            dict(type='RandomResize', scale=[(320, 320), (640, 640)], keep_ratio=True),
+            True,
+        ),
+        (
+            (600, 1),
+            dict(type='RandomResize', scale=[(320, 320), (640, 640)], keep_ratio=True),
+            False,
+        ),
+        ((900, 1), dict(type='Resize', scale=(320, 320)), False),
+        ((900, 1), dict(type='Resize', scale_factor=0.1, keep_ratio=True), False),
+    ],
+)
+def test_an_image_of_which_resizing_leaves_nothing(tmp_path: Path, size, settings, is_found: bool):
+    Image.new('RGB', size).save(tmp_path / 'a.png')
+    _, kind, evidence = open_image(ImageFile(tmp_path / 'a.png'), None, [settings])
+    assert (kind is not None and 'narrow' in kind.what) == is_found
+    assert (f'{size[0]}x{size[1]}' in evidence) == is_found

@@ -1,0 +1,276 @@
+"""Layouts and faults of public data sets: each object is read with its image, class and split."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from ptnt_mm.data.boxes import Boxes, near_the_corner
+from ptnt_mm.data.copies import alike, look
+from ptnt_mm.data.labels import LabelledImage, Labels
+from ptnt_mm.data.recognise import read_labels, recognise
+from ptnt_mm.data.tree import Tree
+from ptnt_mm.project.split import split_off
+from ptnt_mm.utils.errors import UserError
+
+_SIZE = (80, 60)
+_COUNT = 6
+
+
+def _draw(file: Path, seed: int) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    pixels = np.random.default_rng(seed).integers(0, 255, (*_SIZE[::-1], 3), np.uint8)
+    Image.fromarray(pixels).save(file)
+
+
+def _text(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding='utf-8')
+
+
+def _xml(name: str, left: int) -> str:
+    box = f'<xmin>{left}</xmin><ymin>5</ymin><xmax>{left + 20}</xmax><ymax>40</ymax>'
+    return (
+        f'<annotation><filename>{name}</filename><object><name>cat</name><bndbox>{box}</bndbox>'
+        '</object></annotation>'
+    )
+
+
+def _coco(names: dict[str, int]) -> str:
+    return json.dumps(
+        dict(
+            images=[dict(id=i, file_name=name) for i, name in enumerate(names)],
+            annotations=[
+                dict(id=i, image_id=i, category_id=1, bbox=[left, 5, 20, 35])
+                for i, left in enumerate(names.values())
+            ],
+            categories=[dict(id=1, name='cat')],
+        )
+    )
+
+
+def _read(root: Path) -> Labels:
+    tree = Tree(root)
+    return read_labels(tree, recognise(tree))
+
+
+def _lefts(labels: Labels, root: Path) -> dict[str, int]:
+    """The left side of the only object in each image, which tells whose it is.
+
+    VOC's are half a pixel less.
+    """
+    return {
+        image.path.relative_to(root).as_posix(): round(image.objects[0].box[0] + 0.25)
+        for image in labels.images
+    }
+
+
+@pytest.mark.parametrize('folder', ['labelled', 'visual_inspection', 'results_2020', 'annotations'])
+def test_images_may_be_in_a_folder_with_the_name_of_labels(tmp_path: Path, folder: str):
+    names = {f'{i}.png': i for i in range(_COUNT)}
+    for name, i in names.items():
+        _draw(tmp_path / folder / name, i)
+    _text(tmp_path / 'labels.json', _coco(names))
+    labels = _read(tmp_path)
+    assert _lefts(labels, tmp_path) == {f'{folder}/{i}.png': i for i in range(_COUNT)}
+    assert not labels.problems
+
+
+def test_names_with_dots_and_without_suffix_in_a_file_with_a_mark(tmp_path: Path):
+    for i in range(_COUNT):
+        _draw(tmp_path / f'images/v1.{i}.png', i)
+    text = _coco({f'v1.{i}': i for i in range(_COUNT)})
+    (tmp_path / 'labels.json').write_text(text, encoding='utf-8-sig')
+    found = _lefts(_read(tmp_path), tmp_path)
+    assert found == {f'images/v1.{i}.png': i for i in range(_COUNT)}
+
+
+def test_masks_do_not_stand_in_for_missing_images(tmp_path: Path):
+    names = {f'{i}.png': i for i in range(_COUNT)}
+    for name, i in names.items():
+        _draw(tmp_path / 'masks' / name, i)
+        if i:
+            _draw(tmp_path / 'photos' / name, 100 + i)
+    _text(tmp_path / 'labels.json', _coco(names))
+    found = _lefts(_read(tmp_path), tmp_path)
+    assert found == {f'photos/{i}.png': i for i in range(1, _COUNT)}
+
+
+@pytest.mark.parametrize(
+    'line',
+    [
+        '{name}',
+        '{name}  1',
+        '{name}.png',
+        './JPEGImages/{name}.png',
+        '/home/me/VOC/JPEGImages/{name}.png',
+        'Annotations\\{name}.xml',
+        'JPEGImages/{name}.png Annotations/{name}.xml',
+    ],
+)
+@pytest.mark.parametrize('name', ['{}', 'a.{}', 'img ({})', 'x/{}'])
+def test_lists_of_image_sets(tmp_path: Path, line: str, name: str):
+    if ' ' in name and line.startswith('JPEGImages'):
+        pytest.skip('two names with spaces on a line cannot be told apart')
+    names = [name.format(i) for i in range(_COUNT)]
+    for i, each in enumerate(names):
+        _draw(tmp_path / f'JPEGImages/{each}.png', i)
+        _text(tmp_path / f'Annotations/{each}.xml', _xml(f'{Path(each).name}.png', i))
+    for split, part in (('train', names[:4]), ('val', names[4:])):
+        listed = '\n'.join(line.format(name=each) for each in part)
+        _text(tmp_path / f'ImageSets/Main/{split}.txt', listed + '\n')
+    labels = _read(tmp_path)
+    assert not labels.problems
+    assert [image.split for image in labels.images].count('val') == 2
+    assert {i.path.stem[-1] for i in labels.images if i.split == 'val'} <= {'4', '5', ')'}
+
+
+def test_images_of_the_same_name_in_parallel_folders(tmp_path: Path):
+    for i, folder in enumerate('ab'):
+        for k in range(3):
+            _draw(tmp_path / f'JPEGImages/{folder}/{k}.png', 10 * i + k)
+            _text(tmp_path / f'Annotations/{folder}/{k}.xml', _xml(f'{k}.png', 10 * i + k))
+    found = _lefts(_read(tmp_path), tmp_path)
+    assert found == {
+        f'JPEGImages/{f}/{k}.png': 10 * i + k for i, f in enumerate('ab') for k in range(3)
+    }
+
+
+def test_a_label_file_belongs_to_the_image_of_its_name(tmp_path: Path):
+    for i in range(_COUNT):
+        _draw(tmp_path / f'images/{i}.png', i)
+        _draw(tmp_path / f'preview/{i}.jpg', i)
+        _text(tmp_path / f'xml/{i}.xml', _xml(f'{i}.png', i))
+    assert _lefts(_read(tmp_path), tmp_path) == {f'images/{i}.png': i for i in range(_COUNT)}
+
+
+def test_labelme_files_that_were_copied(tmp_path: Path):
+    for i in range(_COUNT):
+        _draw(tmp_path / f'{i}.png', i)
+        shape = dict(label='cat', shape_type='rectangle', points=[[i, 5], [i + 20, 40]])
+        _text(tmp_path / f'{i}.json', json.dumps(dict(shapes=[shape], imagePath='0.png')))
+    labels = _read(tmp_path)
+    assert _lefts(labels, tmp_path) == {f'{i}.png': i for i in range(_COUNT)}
+    assert len(labels.problems) == _COUNT - 1
+
+
+def test_a_file_of_all_images_beside_those_of_the_splits(tmp_path: Path):
+    names = {f'{i}.png': i for i in range(_COUNT)}
+    for name, i in names.items():
+        _draw(tmp_path / 'images' / name, i)
+    _text(tmp_path / 'all.json', _coco(names))
+    _text(tmp_path / 'train.json', _coco({f'{i}.png': i for i in range(4)}))
+    _text(tmp_path / 'val.json', _coco({f'{i}.png': i for i in range(4, _COUNT)}))
+    found = {image.path.stem: image.split for image in _read(tmp_path).images}
+    assert found == {str(i): 'train' if i < 4 else 'val' for i in range(_COUNT)}
+
+
+@pytest.mark.parametrize('index', ['0', '0.000'])
+@pytest.mark.parametrize(
+    ('images', 'texts'),
+    [
+        ('images', 'labels'),
+        ('Images', 'labels'),
+        ('JPEGImages', 'labels'),
+        ('img', 'txt'),
+        ('train/imgs', 'train/annotations'),
+    ],
+)
+def test_yolo_in_parallel_folders(tmp_path: Path, images: str, texts: str, index: str):
+    for i in range(_COUNT):
+        _draw(tmp_path / images / f'{i}.png', i)
+        _draw(tmp_path / 'logos' / f'logo{i}.png', i)
+        _text(tmp_path / texts / f'{i}.txt', f'{index} {(i + 10) / 80} 0.5 0.25 0.5\n')
+    found = _lefts(_read(tmp_path), tmp_path)
+    assert found == {f'{images}/{i}.png': i for i in range(_COUNT)}
+
+
+def test_two_image_folders_beside_one_of_labels_are_not_guessed(tmp_path: Path):
+    for i in range(_COUNT):
+        for folder in ('rgb', 'depth'):
+            _draw(tmp_path / folder / f'{i}.png', i)
+        _text(tmp_path / 'txt' / f'{i}.txt', '0 0.5 0.5 0.25 0.5\n')
+    with pytest.raises(UserError):
+        recognise(Tree(tmp_path), 'yolo')
+
+
+def test_yolo_names_of_sets_that_were_put_together(tmp_path: Path):
+    for folder, names in (('a', 'cat\ndog\n'), ('b', 'dog\ncat\n')):
+        _text(tmp_path / folder / 'classes.txt', names)
+        for i in range(3):
+            _draw(tmp_path / folder / f'{folder}{i}.png', i)
+            _text(tmp_path / folder / f'{folder}{i}.txt', '0 0.5 0.5 0.25 0.5\n')
+    found = {image.path.stem: image.objects[0].label for image in _read(tmp_path).images}
+    assert found == {f'{f}{i}': c for f, c in (('a', 'cat'), ('b', 'dog')) for i in range(3)}
+
+
+def test_darknet_lists(tmp_path: Path):
+    settings = 'classes = 2\ntrain = data/train.txt\nvalid = data/test.txt\nnames = data/my.names\n'
+    _text(tmp_path / 'data/obj.data', settings)
+    _text(tmp_path / 'data/my.names', 'cat\ndog\n')
+    for i in range(_COUNT):
+        _draw(tmp_path / f'data/obj/{i}.png', i)
+        _text(tmp_path / f'data/obj/{i}.txt', '1 0.5 0.5 0.25 0.5\n')
+    for name, part in (('train', range(2, _COUNT)), ('test', range(2))):
+        _text(tmp_path / f'data/{name}.txt', ''.join(f'data/obj/{i}.png\n' for i in part))
+    labels = _read(tmp_path)
+    assert {i.path.stem for i in labels.images if i.split == 'val'} == {'0', '1'}
+    assert {item.label for image in labels.images for item in image.objects} == {'dog'}
+
+
+def test_yolo_classes_counted_from_1(tmp_path: Path):
+    _text(tmp_path / 'data.yaml', 'train: images\nnames: [cat, dog]\n')
+    for i in range(_COUNT):
+        _draw(tmp_path / f'images/{i}.png', i)
+        _text(tmp_path / f'labels/{i}.txt', '1 0.5 0.5 0.2 0.2\n2 0.3 0.3 0.2 0.2\n')
+    with pytest.raises(UserError, match='from 1'):
+        _read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ('change', 'is_near'),
+    [
+        (lambda boxes: boxes, False),
+        (lambda boxes: boxes / 2, True),
+        (lambda boxes: boxes / [6.4, 4.8, 6.4, 4.8], True),
+        # Objects in the middle.
+        (lambda boxes: boxes * 0.3 + [224, 168, 0, 0], False),
+    ],
+)
+def test_boxes_near_the_corner(change: Callable, is_near: bool):
+    rng = np.random.default_rng(0)
+    sides = rng.uniform(20, 200, (100, 2))
+    sizes = np.tile([640.0, 480.0], (100, 1))
+    boxes = np.hstack([rng.uniform(0, 1, (100, 2)) * (sizes - sides), sides])
+    assert (near_the_corner(Boxes(change(boxes), sizes)) is not None) == is_near
+
+
+def test_mirrored_copies_look_alike():
+    rng = np.random.default_rng(0)
+    pixels = [rng.integers(0, 255, (16, 16), np.uint8) for _ in range(3)]
+    looks = np.stack([look(Image.fromarray(p)) for p in (*pixels, pixels[1][:, ::-1])])
+    assert alike(looks) == [[1, 3]]
+
+
+def test_equal_files_of_two_classes_are_said(tmp_path: Path):
+    images = []
+    for name in ('cat', 'dog'):
+        for i in range(_COUNT):
+            file = tmp_path / name / f'{i}.png'
+            _draw(file, 0 if i == 0 else i + 100 * len(images))
+            images.append(LabelledImage(file, _SIZE, label=name))
+    labels = Labels(['cat', 'dog'], images)
+    split_off(labels)
+    assert any('dog/0.png is cat/0.png' in note for note in labels.notes)
+
+
+def test_numbered_folders_beside_a_class_are_not_guessed(tmp_path: Path):
+    for k, folder in enumerate(('cat', 'dog/001', 'dog/002')):
+        for i in range(8 if folder == 'cat' else 4):
+            _draw(tmp_path / folder / f'{i}.png', 10 * k + i)
+    tree = Tree(tmp_path)
+    with pytest.raises(UserError, match='cat'):
+        read_labels(tree, recognise(tree))

@@ -1,0 +1,192 @@
+"""Settings of another machine are followed, and pictures elsewhere are not images to train on."""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from ptnt_mm.data.formats.yolo import data_set_of
+from ptnt_mm.data.labels import Labels
+from ptnt_mm.data.recognise import read_labels, recognise
+from ptnt_mm.data.tree import Tree
+from ptnt_mm.utils.errors import UserError
+
+SPLITS = {'train': 4, 'val': 2}
+
+
+def draw(file: Path) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(np.zeros((16, 16, 3), np.uint8)).save(file)
+    return file
+
+
+def write(file: Path, text: str) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    return file
+
+
+def fruit(root: Path, layout: str = 'images/{split}', val: str = 'val') -> Path:
+    """Labelled images in two splits; and, as in a clone, plots, a logo and predictions."""
+    for split, count in SPLITS.items():
+        folder = layout.format(split=val if split == 'val' else split)
+        for i in range(count):
+            image = draw(root / folder / f'{split}{i}.jpg')
+            label = str(image.relative_to(root)).replace('images', 'labels')
+            write((root / label).with_suffix('.txt'), '0 0.5 0.5 0.2 0.2\n1 0.5 0.5 0.4 0.4\n')
+    for name in ('logo.png', 'docs/screen.png', 'runs/detect/train/results.png'):
+        draw(root / name)
+    draw(root / 'runs' / 'detect' / 'train' / 'train_batch0.jpg')
+    draw(root / 'runs' / 'detect' / 'predict' / 'val0.jpg')
+    write(root / 'runs/detect/predict/labels/val0.txt', '0 0.5 0.5 0.2 0.2 0.9\n')
+    return root
+
+
+def read(root: Path) -> Labels:
+    tree = Tree(root)
+    found = recognise(tree)
+    assert found.format.name == 'yolo'
+    return read_labels(tree, found)
+
+
+def splits(labels: Labels) -> dict:
+    return dict(Counter(image.split for image in labels.images))
+
+
+NAMES = 'names: [apple, pear]\n'
+SETTINGS = {
+    'absolute': 'train: /home/me/fruit/images/train\nval: /home/me/fruit/images/val\n',
+    'Windows': 'train: C:\\Users\\me\\fruit\\images\\train\nval: C:\\Users\\me\\images\\val\n',
+    'leading out': 'train: ../../work/images/train\nval: ../../work/images/val\n',
+    'in datasets': 'train: datasets/fruit/images/train\nval: datasets/fruit/images/val\n',
+    'path of another machine': 'path: /content/drive/fruit\ntrain: images/train\nval: images/val\n',
+    'path of Windows': 'path: D:\\fruit\ntrain: images\\train\nval: images\\val\n',
+    'only part of the path': 'train: /x/data/train\nval: /x/data/val\n',
+    'lists of folders': 'train: [/x/images/train]\nvalid: [/x/images/val]\n',
+    'nowhere': 'train: /x/one\nval: /x/two\n',
+    'no val': 'train: images/train\n',
+    'val nowhere': 'train: images/train\nval: /x/validation_images\n',
+}
+
+
+@pytest.mark.parametrize('kind', SETTINGS)
+def test_the_end_of_a_path_is_found(tmp_path: Path, kind: str):
+    write(fruit(tmp_path) / 'data.yaml', SETTINGS[kind] + NAMES)
+    labels = read(tmp_path)
+    assert splits(labels) == SPLITS
+    assert all(len(image.objects) == 2 for image in labels.images)
+    assert not any('without' in note or 'label file' in note for note in labels.notes)
+
+
+@pytest.mark.parametrize(
+    ('layout', 'val', 'settings'),
+    [
+        ('{split}/images', 'valid', 'train: D:\\a\\train\\images\nval: D:\\a\\valid\\images\n'),
+        ('{split}/images', 'valid', 'train: ../train/images\nval: ../valid/images\n'),
+        ('{split}', 'val', 'train: /data/train\nval: /data/val\n'),
+        ('{split}/images', 'valid', 'train: /data/images\nval: /data/images\n'),
+        ('data/images/{split}', 'val', 'train: .\nval: data/images/val\n'),
+        ('Images/{split}', 'val', 'train: Images/train\nval: Images/val\n'),
+    ],
+)
+def test_other_layouts(tmp_path: Path, layout: str, val: str, settings: str):
+    fruit(tmp_path, layout, val)
+    if 'Images' in layout:
+        for label in tmp_path.glob('Images/*/*.txt'):
+            write(tmp_path / 'Labels' / label.relative_to(tmp_path / 'Images'), label.read_text())
+            label.unlink()
+    write(tmp_path / 'data.yaml', settings + NAMES)
+    labels = read(tmp_path)
+    assert {image.path.stem[:-1] for image in labels.images} == set(SPLITS)
+    assert all(len(image.objects) == 2 for image in labels.images)
+    if settings[7] != '.':
+        assert splits(labels) == SPLITS
+
+
+def test_folders_further_down_and_in_other_capitals_are_found(tmp_path: Path):
+    fruit(tmp_path, 'work/images/{split}')
+    for kind in ('images', 'labels'):
+        for split, name in (('train', 'one'), ('val', 'two')):
+            (tmp_path / 'work' / kind / split).rename(tmp_path / 'work' / kind / name)
+    write(tmp_path / 'data.yaml', f'train: C:\\x\\Images\\One\nval: /x/images/two\n{NAMES}')
+    assert splits(read(tmp_path)) == SPLITS
+
+
+@pytest.mark.parametrize('layout', ['images/{split}', '{split}/images', '{split}', '.'])
+def test_without_settings_only_folders_of_labels_are_read(tmp_path: Path, layout: str):
+    fruit(tmp_path, layout)
+    labels = read(tmp_path)
+    names = {image.path.name for image in labels.images}
+    # A logo beside labelled images may be one without objects.
+    assert names - {'logo.png'} == {
+        f'{s}{i}.jpg' for s, count in SPLITS.items() for i in range(count)
+    }
+    assert ('logo.png' in names) == (layout == '.')
+
+
+def test_lists_of_another_machine(tmp_path: Path):
+    fruit(tmp_path)
+    for split, count in SPLITS.items():
+        names = (f'/home/me/fruit/images/{split}/{split}{i}.jpg\n' for i in range(count))
+        write(tmp_path / f'{split}.txt', ''.join(names))
+    write(tmp_path / 'data.yaml', f'train: /home/me/train.txt\nval: /home/me/val.txt\n{NAMES}')
+    assert splits(read(tmp_path)) == SPLITS
+
+
+def test_of_several_settings_those_are_used_whose_folders_exist(tmp_path: Path):
+    fruit(tmp_path)
+    write(
+        tmp_path / 'coco.yaml',
+        f'path: ../coco\ntrain: train2017\nval: val2017\nnames: {list("ab")}',
+    )
+    write(tmp_path / 'models' / 'yolov8.yaml', 'nc: 80\nbackbone: []\n')
+    write(tmp_path / 'hyp.yaml', 'lr0: 0.01\n')
+    write(tmp_path / 'mine' / 'fruit.yaml',
+          'train: /x/images/train\nval: /x/images/val\nnames: {0: apple, 1: pear}\n')  # fmt: skip
+    labels = read(tmp_path)
+    assert labels.classes == ['apple', 'pear'] and splits(labels) == SPLITS
+
+
+def test_few_images_without_objects_are_usual_and_many_are_not(tmp_path: Path):
+    write(fruit(tmp_path) / 'data.yaml', SETTINGS['absolute'] + NAMES)
+    draw(tmp_path / 'images' / 'train' / 'background.jpg')
+    labels = read(tmp_path)
+    assert splits(labels) == {'train': 5, 'val': 2}
+    assert not any('warning' in note for note in labels.notes)
+    for i in range(8):
+        draw(tmp_path / 'images' / 'train' / 'negatives' / f'{i}.jpg')
+    labels = read(tmp_path)
+    assert any('warning: train: 9 of 13 images (69%)' in note for note in labels.notes)
+
+
+def test_predictions_are_one_line(tmp_path: Path):
+    write(fruit(tmp_path) / 'data.yaml', SETTINGS['absolute'] + NAMES)
+    for i in range(3):
+        write(tmp_path / 'runs/detect/predict/labels' / f'train{i}.txt', '0 0.5 0.5 0.2 0.2\n')
+    (tmp_path / 'labels' / 'val' / 'lost.txt').write_text('0 0.5 0.5 0.2 0.2\n')
+    problems = read(tmp_path).problems
+    assert [p.file.parent.name for p in problems if 'without images' in p.kind] == ['predict']
+    assert [p.file.name for p in problems if 'not found' in p.kind] == ['lost.txt']
+
+
+@pytest.mark.parametrize(
+    ('settings', 'text'),
+    [
+        ('data.yaml', 'train: images/train\nval: images/val\n'),
+        ('data.yaml', 'path: /home/else/fruit\ntrain: ../images/train\n'),
+        ('labels/data.yaml', 'train: ../images/train\n'),
+        ('labels/data.yaml', 'path: ..\ntrain: images/train\n'),
+    ],
+)
+def test_a_data_set_by_its_settings(tmp_path: Path, settings: str, text: str):
+    root = fruit(tmp_path)
+    assert data_set_of(write(root / settings, text)) == root
+
+
+def test_settings_of_images_elsewhere_are_refused(tmp_path: Path):
+    fruit(tmp_path / 'fruit')
+    settings = write(tmp_path / 'a/b/data.yaml', 'path: ../../fruit\ntrain: images/train\n')
+    with pytest.raises(UserError, match='not next to it .images/train.: put the file into'):
+        data_set_of(settings)

@@ -1,0 +1,420 @@
+"""The page about data: its content for each task, damaged data, the command, and the browser."""
+
+import base64
+import io
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from browser import PHONE, chromium, needs_chromium, quiet_page, width
+from mmengine.config import Config
+from mmengine.registry import DefaultScope
+from PIL import Image
+from project import made
+from project.conftest import _offline  # noqa: F401
+
+from ptnt_mm import api
+from ptnt_mm.cli.main import run
+from ptnt_mm.config.hosts import import_host
+from ptnt_mm.config.read import read_config
+from ptnt_mm.config.view import ConfigView
+from ptnt_mm.data.formats.format import Collector
+from ptnt_mm.data.labels import LabelledObject
+from ptnt_mm.data.tree import Tree
+from ptnt_mm.pages import data_content as content
+from ptnt_mm.pages import network_input
+from ptnt_mm.pages.data_splits import read_data, resized
+from ptnt_mm.pages.network_input import shown
+from ptnt_mm.pages.problems import group_problems
+from ptnt_mm.project import create
+from ptnt_mm.utils.findings import Severity
+
+MAKERS = dict(
+    detection=made.yolo_roboflow,
+    instance=made.label_studio,
+    semantic=made.colour_masks,
+    classification=made.class_folders,
+)
+
+
+@pytest.fixture(scope='module')
+def projects(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A project of each task."""
+    root = tmp_path_factory.mktemp('projects')
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr('ptnt_mm.project.backbones.is_reachable', lambda url: False)
+        patch.setattr('ptnt_mm.project.create._memory', lambda folder: None)
+        for task, make in MAKERS.items():
+            data = make(root / f'{task}_data')
+            api.create_project(data, root / task, task=task, size=96, weights='none')
+    return {task: root / task for task in MAKERS}
+
+
+def content_of(folder: Path) -> dict:
+    return content.data_content(ConfigView(read_config(str(folder))), folder)
+
+
+@pytest.mark.parametrize('task', MAKERS)
+def test_the_page_of_each_task(task: str, projects):
+    found = content_of(projects[task])
+    assert not found['data'].notes and not found['network'].notes
+    inputs = found['network'].inputs
+    assert 1 < len(inputs) <= 20
+    assert all(image.name and image.picture['picture'] for image in inputs)
+    counts = {row.name: sum(row.counts) for row in found['classes']}
+    assert all(counts.values())
+    if task in ('detection', 'instance'):
+        assert set(counts) == set(made.NAMES)
+        assert all({item['label'] for item in image.objects} <= set(made.NAMES) for image in inputs)
+        assert any(item['outline'] for i in inputs for item in i.objects) == (task == 'instance')
+    elif task == 'semantic':
+        assert all(image.map for image in inputs)
+        shares = np.array([row.pixels for row in found['classes']])
+        assert np.allclose(shares.sum(axis=0), 1)
+    else:
+        assert {image.label for image in inputs} <= set(counts)
+    assert sum(row.number for row in found['sizes']) == sum(map(len, found['data'].splits.values()))
+
+
+def test_boxes_are_drawn_where_the_objects_are(projects):
+    """In the picture made from the tensor, cells are red in their boxes, and dots are green."""
+    config = read_config(str(projects['detection']))
+    data = config.train_dataloader.dataset
+    # Colours stay as they are.
+    data.pipeline = [step for step in data.pipeline if step.type != 'PhotoMetricDistortion']
+    view = ConfigView(config)
+    import_host(view.scope)
+    found = read_data(view, 20)
+    assert found.kind == 'object' and [len(images) for images in found.splits.values()] == [4, 2]
+    inputs = content._network(view, found).inputs
+    assert sum(len(image.objects) for image in inputs) == 8
+    for image in inputs:
+        encoded = base64.b64decode(image.picture['picture'].partition(',')[2])
+        pixels = np.asarray(Image.open(io.BytesIO(encoded)))
+        for item in image.objects:
+            x, y, w, h = map(round, item['box'])
+            red, green, _ = pixels[y + 2 : y + h - 2, x + 2 : x + w - 2].reshape(-1, 3).mean(0)
+            assert (red > green + 80) == (item['label'] == 'cell')
+            assert (green > red + 80) == (item['label'] == 'dot')
+
+
+@pytest.mark.parametrize(('key', 'value'), [(None, None), ('bgr_to_rgb', False), ('mean', None)])
+def test_a_picture_has_the_colours_of_its_file(key, value):
+    """The hosts load BGR, and the preprocessor may convert and normalise it, or not."""
+    settings = dict(
+        type='DetDataPreprocessor', mean=[120.0, 110.0, 100.0], std=[60.0, 57.0, 55.0]
+    ) | dict(bgr_to_rgb=True)
+    if key == 'mean':
+        settings.pop('std')
+    if key:
+        settings[key] = value
+    view = ConfigView(Config(dict(default_scope='mmdet', model=dict(data_preprocessor=settings))))
+    import_host('mmdet')
+    from mmdet.models import DetDataPreprocessor
+
+    rgb = np.random.default_rng(0).integers(0, 256, (8, 12, 3), np.uint8)
+    loaded = torch.from_numpy(rgb[..., ::-1].copy()).permute(2, 0, 1)
+    settings = {key: value for key, value in settings.items() if key != 'type'}
+    batch = dict(inputs=[loaded], data_samples=None)
+    given = DetDataPreprocessor(**settings)(batch, True)['inputs'][0]
+    assert np.array_equal(shown(given, view), rgb)
+
+
+@pytest.mark.parametrize(
+    'steps',
+    [
+        [dict(type='Resize', scale=(300, 200), keep_ratio=True)],
+        [dict(type='Resize', scale=(300, 200))],
+        [dict(type='Resize', scale_factor=0.5)],
+        [dict(type='RandomResize', scale=(300, 200), ratio_range=(2, 2), keep_ratio=True)],
+        [dict(type='RandomResize', scale=[(300, 200), (300, 200)], keep_ratio=True)],
+        [dict(type='RandomChoiceResize', scales=[(300, 200), (300, 200)], keep_ratio=True)],
+        [dict(type='RandomChoice', transforms=[[dict(type='Resize', scale=(64, 32))]])],
+        [dict(type='RandomChoice', transforms=[dict(type='Resize', scale=(64, 32))])],
+        [dict(type='RandomChoiceResize', scales=(300, 200))],
+        [dict(type='CenterCrop', crop_size=40), dict(type='Resize', scale_factor=2.0)],
+        [dict(type='mmdet.FixShapeResize', width=300, height=200)],
+        [dict(type='mmseg.ResizeShortestEdge', scale=200, max_size=250)],
+        [dict(type='mmseg.ResizeShortestEdge', scale=(300, 200), max_size=1000)],
+        [
+            dict(
+                type='RandomChoiceResize',
+                scales=[200, 200],
+                resize_type='mmseg.ResizeShortestEdge',
+                max_size=1000,
+            )
+        ],
+        [dict(type='RandomFlip', prob=1.0)],
+    ],
+)
+def test_the_size_as_trained_is_that_of_mmcv(steps):
+    import mmseg.datasets.transforms  # noqa: F401
+    from mmcv.transforms import Compose
+    from mmengine.registry import TRANSFORMS
+
+    size = (97, 61)
+    pixels = np.zeros((*size[::-1], 3), np.uint8)
+    with DefaultScope.overwrite_default_scope('mmengine'):
+        result = Compose([TRANSFORMS.build(step) for step in steps])(
+            dict(img=pixels, img_shape=size[::-1])
+        )
+    kind = 'image' if steps[0]['type'] == 'CenterCrop' else 'object'
+    assert np.allclose(resized(size, steps, kind), result['img'].shape[1::-1], atol=0.6)
+
+
+def test_a_random_size_is_the_middle_of_its_range():
+    step = dict(type='RandomResize', scale=(100, 100), ratio_range=(0.5, 1.5), keep_ratio=True)
+    assert resized((50, 25), [step]) == (100, 50)
+    choices = [step, [dict(type='Resize', scale=(200, 100))]]
+    choice = dict(type='RandomChoice', transforms=choices)
+    assert resized((50, 25), [choice]) == (150, 75)
+    assert resized((50, 25), [choice | dict(prob=[0.9, 0.1])]) == pytest.approx((110, 55))
+
+
+@pytest.mark.parametrize('crop', ['RandomResizedCrop', 'EfficientNetRandomCrop', 'CenterCrop'])
+def test_a_crop_resizes_images_of_a_classifier_but_no_objects(crop: str):
+    step = dict(type=crop, crop_size=224)
+    assert resized((50, 25), [step], 'image') == (224, 224)
+    assert resized((50, 25), [step], 'object') == resized((50, 25), [step], 'mask') == (50, 25)
+
+
+def test_a_pipeline_whose_sizes_cannot_be_read_is_a_reason_on_the_page(projects, tmp_path: Path):
+    folder = shutil.copytree(projects['detection'], tmp_path / 'project')
+    config = read_config(str(folder))
+    config.work_dir = str(folder / 'work_dir')
+    steps = config.train_dataloader.dataset.pipeline
+    steps.append(dict(type='RandomResize', scale='large'))
+    found = content.data_content(ConfigView(config), folder)
+    assert not found['data'].trained and len(found['data'].notes) == 1
+    assert sum(bar.number for bar in found['sizes']) == 6
+    assert [sum(row.counts) for row in found['classes']] and api.report_data(config).is_file()
+
+
+def test_labels_beyond_the_classes_are_drawn_by_their_numbers():
+    from mmengine.structures import InstanceData
+
+    boxes = torch.tensor([[0.0, 0, 9, 9], [0, 0, 5, 5], [0, 0, 3, 3]])
+    instances = InstanceData(bboxes=boxes, labels=torch.tensor([0, 3, -1]))
+    objects = network_input._objects(instances, ['cell'], [(255, 0, 0)])
+    assert [item['label'] for item in objects] == ['cell', '3', '-1']
+    assert objects[0]['colour'] != objects[1]['colour'] == objects[2]['colour']
+
+
+def test_a_page_says_whether_some_or_all_images_are_missing(projects, monkeypatch):
+    def remark(left: int) -> str:
+        def fails(*args: object) -> network_input.NetworkInput:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                raise ValueError('a planted fault')
+            return described(*args)
+
+        monkeypatch.setattr(network_input, '_described', fails)
+        found = content_of(projects['detection'])
+        (text,) = [text for text, _ in found['remarks'] if 'a planted fault' in text]
+        return text
+
+    described = network_input._described
+    assert remark(0).startswith('The ') and remark(1).startswith('Some ')
+
+
+def test_copies_in_two_splits_and_objects_below_the_stride(projects, tmp_path: Path):
+    data = made.yolo_roboflow(tmp_path / 'data')
+    Image.open(data / 'train/images/im0.png').save(data / 'valid/images/im4.png')
+    labels = data / 'train/labels/im1.txt'
+    labels.write_text(labels.read_text() + '1 0.5 0.5 0.03 0.03\n')  # 3 x 2 pixels
+    project = tmp_path / 'project'
+    api.create_project(data, project, size=96, weights='none')
+    found = content_of(project)
+    (copy,) = found['data'].copies
+    assert copy.splits == ('train', 'val')
+    assert [path.name for path in copy.images] == ['im0.png', 'im4.png']
+    assert [len(pair) for pair in found['pairs']] == [2]
+    rows = {row.name: row for row in found['classes']}
+    assert found['network'].stride == 8
+    assert rows['dot'].below(8) == 1 and rows['cell'].below(8) == 0
+    assert sum(bar.number for bar in found['sides'] if bar.is_low) == 1
+    assert {place for _, place in found['remarks']} >= {'copies', 'sizes'}
+
+
+def test_problems_are_beside_their_images(tmp_path: Path):
+    known = [made.draw(tmp_path / 'images' / f'im{i}.png', i) for i in range(3)]
+    lines = [
+        'labels/im0.txt: lines with too few numbers: line 4 has 2',
+        'all.json: objects listed twice: dot [60, 20, 16, 20] in im1.png (96x64)',
+        'images/im2.png: images not readable: cut off',
+        'all.json: masks that cannot be drawn: dot in im2.png: odd',
+        'other.json: cannot be read: empty',
+    ]
+    first, second, third, last = group_problems('\n'.join(lines), tmp_path, known)
+    assert [group.image for group in (first, second, third)] == known
+    assert second.boxes == [(60, 20, 16, 20)] and not first.boxes
+    assert len(third.lines) == 2
+    assert last.image is None and last.name == 'other.json'
+
+
+def test_problems_are_read_as_a_reader_of_labels_writes_them(tmp_path: Path):
+    """A box that is clipped, one of negative size, and an unusable mask, beside sound ones."""
+    boxes = {'im 0.png': (90, 10, 50, 20.5), 'im1.JPG': (60, 20, -16, 20), 'im2.png': (5, 5, 9, 9)}
+    paths = [made.draw(tmp_path / 'images' / name, i) for i, name in enumerate(boxes)]
+    collector = Collector(tree := Tree(tmp_path))
+    file = tmp_path / 'all.json'
+    for path, box in zip(paths, boxes.values(), strict=True):
+        mask = [[0, 0]] if path.name == 'im2.png' else None
+        sound = [LabelledObject('cell', (i, i, 20, 20)) for i in range(9)]
+        objects = [*sound, LabelledObject('a dot', box, mask)]
+        collector.add(file, collector.image(file, path), objects)
+    text = create._problems(tree, collector.finish())
+    groups = {group.image: group for group in group_problems(text, tmp_path, paths)}
+    assert groups.keys() == set(paths)
+    assert groups[paths[0]].boxes == [(90, 10, 50, 20.5)]
+    assert groups[paths[1]].boxes == [(44, 20, 16, 20)]
+
+
+def test_a_missing_host_and_a_failing_pipeline_are_reasons_on_the_page(projects, tmp_path: Path):
+    folder = shutil.copytree(projects['detection'], tmp_path / 'project')
+    config = read_config(str(folder))
+    config.work_dir = str(folder / 'work_dir')
+    config.train_dataloader.dataset.pipeline[-1] = dict(type='NoSuchStep')
+    page = api.report_data(config).read_text()
+    assert page.count('NoSuchStep') >= 2
+    assert 'cell' in page  # the classes are shown nevertheless
+    config.default_scope = 'no_such_host'
+    assert 'no_such_host' in api.report_data(config).read_text()
+
+
+def test_missing_files_are_reasons_on_the_page(projects, tmp_path: Path):
+    folder = shutil.copytree(projects['semantic'], tmp_path / 'project')
+    (folder / 'labels/val.txt').unlink()
+    data = read_config(str(folder)).images
+    found = content_of(folder)
+    assert Path(data).is_dir()
+    assert [note for note in found['data'].notes if note.startswith('val')]
+    assert found['network'].inputs
+
+
+def test_random_generators_stay_as_they_are(projects):
+    torch.manual_seed(3)
+    np.random.seed(3)
+    expected = torch.rand(2), np.random.rand(2)
+    torch.manual_seed(3)
+    np.random.seed(3)
+    first = content_of(projects['detection'])['network'].inputs
+    assert torch.equal(torch.rand(2), expected[0]) and (np.random.rand(2) == expected[1]).all()
+    assert first == content_of(projects['detection'])['network'].inputs
+
+
+def test_the_command(projects, tmp_path: Path, capsys):
+    project = projects['instance']
+    assert run('report', ['--data', str(project)]) == 0
+    assert str(project / 'data.html') in capsys.readouterr().out
+    assert (project / 'data.html').stat().st_size < 1e6
+    out = tmp_path / 'page.html'
+    assert run('report', ['--data', str(project / 'config.py'), '--out', str(out)]) == 0
+    assert out.is_file()
+    (tmp_path / 'config.py').write_text(
+        "work_dir = 'w'\ntrain_dataloader = dict(dataset=dict(type='A', ann_file='absent.json'))"
+    )
+    assert run('report', ['--data', str(tmp_path / 'config.py')]) != 0
+    for words in ([], [str(project), '--data', str(project)], ['--data', str(tmp_path / 'no.py')]):
+        assert run('report', words) != 0
+    assert run('report', ['--data', str(project), '--out', str(out)]) != 0  # it exists
+
+
+def test_new_writes_the_page_and_survives_without_it(tmp_path: Path, capsys, monkeypatch):
+    monkeypatch.setattr('ptnt_mm.project.create._memory', lambda folder: None)
+    monkeypatch.setattr('ptnt_mm.project.backbones.is_reachable', lambda url: False)
+    data = made.class_folders(tmp_path / 'data')
+    words = ['--weights', 'none', '--size', '64']
+    assert run('new', [str(data), str(tmp_path / 'one'), *words]) == 0
+    assert (tmp_path / 'one/data.html').is_file()
+    before, _, after = capsys.readouterr().out.partition('data.html')
+    assert 'config.py' in before and 'Next' in after
+
+    def fail(*_: object) -> None:
+        raise ValueError('a planted fault')
+
+    monkeypatch.setattr('ptnt_mm.pages.data_content.data_content', fail)
+    assert run('new', [str(data), str(tmp_path / 'two'), *words]) == 0
+    assert 'a planted fault' in capsys.readouterr().out
+    assert not (tmp_path / 'two/data.html').exists()
+
+
+def test_skipped_categories_are_remarked_as_by_check(tmp_path: Path, projects):
+    folder = shutil.copytree(projects['detection'], tmp_path / 'project')
+    file = folder / 'labels/train.json'
+    labels = json.loads(file.read_text())
+    labels['categories'].append(dict(id=9, name='speck'))
+    labels['annotations'][0]['category_id'] = 9
+    file.write_text(json.dumps(labels))
+    (warned,) = [
+        finding
+        for finding in api.check(read_config(str(folder)), thorough=False)
+        if finding.severity is Severity.WARNING and 'speck' in finding.what
+    ]
+    remarks = [text for text, place in content_of(folder)['remarks'] if place == 'classes']
+    assert any(str(warned) in text for text in remarks)
+    assert not any('speck' in text for text, _ in content_of(projects['detection'])['remarks'])
+
+
+def test_many_images_make_a_small_page(tmp_path: Path, projects):
+    """5,000 images, most of which are links to a few, and a problem for each."""
+    folder = shutil.copytree(projects['detection'], tmp_path / 'project')
+    config = read_config(str(folder))
+    file = folder / 'labels/train.json'
+    labels = json.loads(file.read_text())
+    image, *_ = labels['images']
+    objects = [entry for entry in labels['annotations'] if entry['image_id'] == image['id']]
+    source = Path(config.images, image['file_name'])
+    images = tmp_path / 'images'
+    images.mkdir()
+    labels['images'], labels['annotations'] = [], []
+    for i in range(5000):
+        (images / f'{i}.png').symlink_to(source)
+        labels['images'].append(image | dict(id=i, file_name=f'{i}.png'))
+        for entry in objects:
+            number = len(labels['annotations'])
+            labels['annotations'].append(entry | dict(id=number, image_id=i))
+    file.write_text(json.dumps(labels))
+    lines = [f'x.json: objects: cell [1, 2, 3, 4] in {i}.png (96x64)\n' for i in range(5000)]
+    (folder / 'problems.txt').write_text(''.join(lines))
+    text = (folder / 'config.py').read_text()
+    (folder / 'config.py').write_text(text.replace(str(config.images), str(images)))
+    assert api.report_data(read_config(str(folder))).stat().st_size < 5e6
+
+
+@pytest.fixture(scope='module')
+def browser() -> Iterator:
+    with chromium() as browser:
+        yield browser
+
+
+@needs_chromium
+@pytest.mark.parametrize('scheme', ['light', 'dark'])
+@pytest.mark.parametrize('task', MAKERS)
+def test_in_a_browser(task: str, scheme: str, browser, projects):
+    (projects[task] / 'problems.txt').write_text(
+        'a.json: objects listed twice: <b>cell</b> [60, 20, 16, 20] in im1.png (96x64)\n'
+    )
+    file = api.report_data(read_config(str(projects[task])))
+    with quiet_page(browser, file, viewport=PHONE, color_scheme=scheme) as page:
+        page.locator('#open-all').click()
+        assert width(page) <= PHONE['width']
+    with quiet_page(browser, file, color_scheme=scheme) as page:
+        assert '<b>cell</b>' in page.locator('#problems').inner_text()
+        # Every picture has a text, and opens with the keyboard.
+        assert page.locator('.card svg[role=img]:not([aria-label])').count() == 0
+        first = page.locator('#inputs .panel').first
+        first.focus()
+        page.keyboard.press('Enter')
+        assert page.locator('dialog[open] svg').count() >= 1
+        page.keyboard.press('Escape')
+        assert page.locator('dialog[open]').count() == 0
+        heading = page.locator('#classes th').first
+        heading.get_by_role('button').press('Enter')
+        assert heading.get_attribute('aria-sort') == 'ascending'
+        assert page.locator('.remarks a').count() >= 1
