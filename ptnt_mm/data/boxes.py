@@ -301,7 +301,7 @@ class Cause:
 
 
 def find_cause(boxes: Boxes, form: BoxForm, in_pixels: bool = True) -> Cause | None:
-    """Find a single cause for which all boxes are wrong; None without one.
+    """Find the one mistake that makes all boxes wrong; None without one.
 
     Args:
         boxes: All boxes that were written by one program, before any was clipped or dropped.
