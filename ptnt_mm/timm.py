@@ -53,7 +53,6 @@ class _Classifier:
     ) -> None:
         """Complete the network at the end of a constructor."""
         self.num_features = self.head_hidden_size = self.feature_info[-1]['num_chs']
-        self.feature_info = self.feature_info.info
         self.num_prefix_tokens = self.class_tokens
         if in_chans != self.in_chans:
             self._take_channels(in_chans)

@@ -56,6 +56,13 @@ def test_logits_are_those_of_our_classifiers():
 
 
 @pytest.mark.parametrize('name', SMALL)
+def test_widths_and_strides_are_those_of_our_backbones(name: str):
+    model = timm.create_model(name)
+    assert model.out_channels[-1] == model.num_features
+    assert model.out_strides[-1] == model.feature_info[-1]['reduction']
+
+
+@pytest.mark.parametrize('name', SMALL)
 @pytest.mark.parametrize('out_indices', [(0, 1), (1, -1)])
 def test_features_only(name: str, out_indices: tuple[int, int]):
     model = timm.create_model(name, features_only=True, out_indices=out_indices).eval()

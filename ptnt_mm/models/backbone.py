@@ -25,7 +25,7 @@ from ptnt_mm.weights.networks import Network, Table
 from ptnt_mm.weights.pretrained import PretrainedTrunk
 
 
-class FeatureInfo:
+class FeatureInfo(list[dict]):
     """The stages or blocks of a backbone, with three methods of timm's class of this name.
 
     An index from 0 gives the dict of a stage or block, whether it is built or not: ``num_chs``, the
@@ -46,11 +46,11 @@ class FeatureInfo:
         strides: Sequence[int],
         out_indices: Sequence[int],
     ):
-        self.out_indices = tuple(out_indices)
-        self.info = [
+        super().__init__(
             dict(num_chs=width, reduction=stride, module=f'{container}.{index}', index=index)
             for index, (width, stride) in enumerate(zip(channels, strides, strict=True))
-        ]
+        )
+        self.out_indices = tuple(out_indices)
 
     def channels(self) -> list[int]:
         """Channels of each returned map."""
@@ -63,9 +63,6 @@ class FeatureInfo:
     def module_name(self) -> list[str]:
         """Name of the stage or block of each returned map, such as 'stages.0'."""
         return [self[index]['module'] for index in self.out_indices]
-
-    def __getitem__(self, index: int) -> dict:
-        return self.info[index]
 
 
 def init_linear_(module: nn.Module) -> None:
@@ -132,7 +129,7 @@ class Backbone(Network, BaseModule):
     @property
     def is_complete(self) -> bool:
         """Whether its last output is that of the whole network, after the norm of a classifier."""
-        return self.feature_info.out_indices[-1] == len(self.feature_info.info) - 1
+        return self.feature_info.out_indices[-1] == len(self.feature_info) - 1
 
     def forward(self, image: Tensor) -> tuple[Tensor, ...]:
         """(B, 3, H, W) -> one map (B, C_i, ceil(H / stride_i), ceil(W / stride_i)) per output.

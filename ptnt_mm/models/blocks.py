@@ -4,6 +4,7 @@ An outer block is a transformer over the sentences of an image. A nested one has
 transformer in front of it, over the words of each sentence.
 """
 
+import math
 from collections.abc import Callable, Mapping
 
 import torch
@@ -12,7 +13,7 @@ from torch.nn import functional as F  # noqa: N812
 
 from ptnt_mm.models.attention import InnerAttention, OuterAttention
 from ptnt_mm.models.kernels.forms import Form
-from ptnt_mm.models.kernels.memory import add, in_slices, normed_mlp
+from ptnt_mm.models.kernels.memory import in_slices, normed_mlp
 from ptnt_mm.models.tokens import WORDS, Grid
 
 
@@ -145,6 +146,13 @@ class DropPath(nn.Module):
         return f'rate={self.rate:.3g}'
 
 
+def _hidden_dim(dim: int, mlp_ratio: float) -> int:
+    """The hidden width of an MLP for tokens of ``dim`` channels, rounded down."""
+    if not isinstance(mlp_ratio, (int, float)) or not 1 <= dim * mlp_ratio < math.inf:
+        raise ValueError(f'mlp_ratio is {mlp_ratio!r}: expected a number above 0, such as 4')
+    return int(dim * mlp_ratio)
+
+
 class Mlp(nn.Module):
     """Two linear layers with an exact GELU between."""
 
@@ -199,7 +207,7 @@ class OuterBlock(nn.Module):
         peg: Position encoding generator after the block, see :class:`PEG`.
 
     Raises:
-        ValueError: if ``mlp_ratio`` is not an integer above 0.
+        ValueError: if ``mlp_ratio`` is not a number above 0.
     """
 
     def __init__(
@@ -210,7 +218,7 @@ class OuterBlock(nn.Module):
         eager: bool = False,
         sr_ratio: int = 1,
         qkv_bias: bool = False,
-        mlp_ratio: int = 4,
+        mlp_ratio: float = 4,
         with_se: bool = False,
         drop_rate: float = 0.0,
         attn_drop_rate: float = 0.0,
@@ -218,14 +226,12 @@ class OuterBlock(nn.Module):
         peg: nn.Module | None = None,
     ):
         super().__init__()
-        if not isinstance(mlp_ratio, int) or mlp_ratio < 1:
-            raise ValueError(f'mlp_ratio is {mlp_ratio!r}: expected an integer above 0')
         self.outer_norm1 = nn.LayerNorm(outer_dim)
         self.outer_attn = OuterAttention(
             outer_dim, outer_heads, attn_drop_rate, drop_rate, qkv_bias, sr_ratio, eager
         )
         self.outer_norm2 = nn.LayerNorm(outer_dim)
-        self.outer_mlp = Mlp(outer_dim, outer_dim * mlp_ratio, drop_rate)
+        self.outer_mlp = Mlp(outer_dim, _hidden_dim(outer_dim, mlp_ratio), drop_rate)
         self.se_layer = SqueezeExcite(outer_dim) if with_se else nn.Identity()
         self.drop_path = DropPath(drop_path)
         self.peg = peg
@@ -238,16 +244,11 @@ class OuterBlock(nn.Module):
             hw: Grid of the sentences, in tokens.
             form: Of the outer attention, from :meth:`OuterAttention.form`.
         """
-        outer = self._add(outer, self.outer_attn(self.outer_norm1(outer), hw, form))
-        branch = normed_mlp(self.outer_norm2, self.outer_mlp, outer)
-        outer = self._add(outer, self.se_layer(branch))
+        attended = self.outer_attn(self.outer_norm1(outer), hw, form)
+        outer = self.drop_path(outer, attended)
+        mixed = self.se_layer(normed_mlp(self.outer_norm2, self.outer_mlp, outer))
+        outer = self.drop_path(outer, mixed)
         return outer if self.peg is None else self.peg(outer, hw)
-
-    def _add(self, tokens: Tensor, branch: Tensor) -> Tensor:
-        """Tokens (B, N, C) plus a branch, unless it is dropped: (B, N, C)."""
-        if self.drop_path.drops:
-            return self.drop_path(tokens, branch)
-        return add(tokens, branch, self)
 
 
 def word_to_sentence(words: int, inner_dim: int, outer_dim: int) -> tuple[nn.Module, ...]:
@@ -278,7 +279,7 @@ class NestedBlock(OuterBlock):
         class_tokens: Outer tokens in front of the sentences that have no words, 0 or 1.
 
     Raises:
-        ValueError: if ``mlp_ratio`` is not an integer above 0.
+        ValueError: if ``mlp_ratio`` is not a number above 0.
     """
 
     def __init__(
@@ -290,7 +291,7 @@ class NestedBlock(OuterBlock):
         *,
         eager: bool = False,
         sr_ratio: int = 1,
-        mlp_ratio: int = 4,
+        mlp_ratio: float = 4,
         with_se: bool = False,
         drop_rate: float = 0.0,
         attn_drop_rate: float = 0.0,
@@ -317,26 +318,26 @@ class NestedBlock(OuterBlock):
         self.inner_norm1 = word_norm(words, inner_dim)
         self.inner_attn = InnerAttention(inner_dim, inner_heads, attn_drop_rate, drop_rate)
         self.inner_norm2 = word_norm(words, inner_dim)
-        self.inner_mlp = Mlp(inner_dim, inner_dim * mlp_ratio, drop_rate)
+        self.inner_mlp = Mlp(inner_dim, _hidden_dim(inner_dim, mlp_ratio), drop_rate)
         projection = new_projection(words, inner_dim, outer_dim)
         self.proj_norm1, self.proj, self.proj_norm2 = projection
 
     def forward(self, inner: Tensor, outer: Tensor, hw: Grid, form: Form) -> tuple[Tensor, Tensor]:
         """Inner (B*N, m, c), outer (B, n + N, C) with n class tokens -> the same."""
         width = inner.shape[1] * self.inner_mlp.fc1.out_features
-        inner, summary = in_slices(self._inner, inner, width)
-        outer = add(outer, self._pad_class_tokens(summary, outer), self)
+        inner, projected = in_slices(self._inner, inner, width)
+        # Words are added to their sentence without drop path, as published.
+        outer = outer + self._pad_class_tokens(projected, outer)
         return inner, super().forward(outer, hw, form)
 
     def _inner(self, inner: Tensor) -> tuple[Tensor, Tensor]:
-        """Words of n sentences (n, m, c) -> the same and their sum for each sentence (n, C)."""
+        """Words of n sentences (n, m, c) -> the same, and projected to their sentences (n, C)."""
         inner = self.drop_path(inner, self.inner_attn(self.inner_norm1(inner)))
         inner = self.drop_path(inner, self.inner_mlp(self.inner_norm2(inner)))
-        # Words are added to their sentence without drop path, as published.
         return inner, self.proj_norm2(self.proj(self.proj_norm1(inner).flatten(1)))
 
-    def _pad_class_tokens(self, summary: Tensor, outer: Tensor) -> Tensor:
+    def _pad_class_tokens(self, projected: Tensor, outer: Tensor) -> Tensor:
         """(B*N, C) -> as ``outer``, with zeros for tokens that have no words."""
         if not self.class_tokens:
-            return summary.view_as(outer)
-        return F.pad(summary.unflatten(0, (outer.shape[0], -1)), (0, 0, self.class_tokens, 0))
+            return projected.view_as(outer)
+        return F.pad(projected.unflatten(0, (outer.shape[0], -1)), (0, 0, self.class_tokens, 0))

@@ -91,7 +91,7 @@ class CPVT(SingleScaleBackbone):
         position: str | dict = 'peg',
         with_cls_token: bool = True,
         attention: str = 'fused',
-        mlp_ratio: int = 4,
+        mlp_ratio: float = 4,
         drop_rate: float = 0.0,
         attn_drop_rate: float = 0.0,
         drop_path_rate: float = 0.1,

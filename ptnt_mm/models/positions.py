@@ -21,6 +21,7 @@ from torch.nn import functional as F  # noqa: N812
 
 from ptnt_mm.models.tokens import Grid, area, map_to_tokens, tokens_to_map
 from ptnt_mm.utils.text import unknown_name
+from ptnt_mm.weights.networks import Table
 
 
 def _depthwise(dim: int, kernel_size: int, padding_mode: str) -> nn.Module:
@@ -156,6 +157,98 @@ def _without_class_tokens(bias: Tensor, class_tokens: int) -> Tensor:
     return F.pad(bias, (class_tokens, 0, class_tokens, 0))
 
 
+def resize_learned(table: Tensor, from_hw: Grid, to_hw: Grid) -> Tensor:
+    """(1, n + h*w, C) -> (1, n + h'*w', C); the entries of n class tokens stay."""
+    class_tokens = table.shape[1] - area(from_hw)
+    if not class_tokens:
+        return resize_grid(table, from_hw, to_hw)
+    first, on_grid = table[:, :class_tokens], table[:, class_tokens:]
+    return torch.cat([first, resize_grid(on_grid, from_hw, to_hw)], dim=1)
+
+
+def resize_grid(table: Tensor, from_hw: Grid, to_hw: Grid) -> Tensor:
+    """Resize a table of grid places, differentiably: (..., h*w, C) -> (..., h'*w', C).
+
+    Bicubic without antialiasing, corners not aligned; the identity where the grids are equal. The
+    result equals ``F.interpolate``, computed with one matrix per axis: faster in both directions,
+    and with a deterministic backward pass on every device. Autocast would round the tables.
+    Compiled code multiplies by the identity too: a branch would trigger a recompilation.
+    """
+    if not torch.compiler.is_compiling() and from_hw == to_hw:
+        return table
+    rows, columns = axis_weights(from_hw, to_hw, table)
+    with without_autocast(table):
+        tall = rows @ table.unflatten(-2, from_hw).flatten(-2)  # (..., h', w*C)
+        return (columns @ tall.unflatten(-1, (from_hw[1], -1))).flatten(-3, -2)
+
+
+def axis_weights(from_hw: Grid, to_hw: Grid, like: Tensor) -> tuple[Tensor, Tensor]:
+    """Interpolation weights along each axis: (h', h) and (w', w)."""
+    rows, columns = (_weights(n, m, like) for n, m in zip(from_hw, to_hw, strict=True))
+    return rows, columns
+
+
+_KEPT: dict[tuple, Tensor] = {}
+_KEPT_LOCK = Lock()
+MOST_KEPT = 256
+"""Interpolation weights that are kept; each is a small matrix for one axis."""
+
+
+def _weights(places: int, to_places: int, like: Tensor) -> Tensor:
+    """Interpolation weights from ``places`` to ``to_places`` places: (to_places, places).
+
+    They depend on the sizes alone. So they are computed once, which saves a GPU 36 small operators
+    per forward pass. A graph computes them itself, and so owns their memory.
+    """
+    if _is_recorded(like):
+        return _compute_weights(places, to_places, like)
+    key = places, to_places, like.dtype, like.device
+    weights = _KEPT.get(key)
+    if weights is None:
+        with torch.inference_mode(False):
+            weights = _compute_weights(places, to_places, like)
+        if _outlives_this_call(weights):
+            with _KEPT_LOCK:
+                while len(_KEPT) >= MOST_KEPT:
+                    del _KEPT[next(iter(_KEPT))]
+                _KEPT[key] = weights
+    return weights
+
+
+def _compute_weights(places: int, to_places: int, like: Tensor) -> Tensor:
+    identity = torch.eye(places, dtype=like.dtype, device=like.device)[None, None]
+    size = (to_places, places)
+    return F.interpolate(identity, size=size, mode='bicubic', align_corners=False)[0, 0]
+
+
+def _is_recorded(like: Tensor) -> bool:
+    """Whether a graph is being made: by compilation, by tracing, or of CUDA's kernels."""
+    if torch.compiler.is_compiling() or torch.jit.is_tracing():
+        return True
+    return like.is_cuda and torch.cuda.is_current_stream_capturing()
+
+
+def _outlives_this_call(tensor: Tensor) -> bool:
+    """Whether a tensor is real, and not a stand-in of a tracer or of torch.func."""
+    return type(tensor) is Tensor and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+
+
+def without_autocast(like: Tensor) -> AbstractContextManager:
+    """Switch autocast off in this context; the meta device has none."""
+    return nullcontext() if like.is_meta else torch.autocast(like.device.type, enabled=False)
+
+
+def resize_axes(table: Tensor, from_hw: Grid, to_hw: Grid) -> Tensor:
+    """Resize a table of rows, then of columns: (1, h + w, C) -> (1, h' + w', C)."""
+    per_axis = zip(table.split(from_hw, dim=1), from_hw, to_hw, strict=True)
+    return torch.cat([resize_grid(part, (n, 1), (m, 1)) for part, n, m in per_axis], dim=1)
+
+
+def half(places: int) -> int | None:
+    """The side of a square grid whose rows and columns are that many places; None if odd."""
+    return None if places % 2 else places // 2
+
+
 class PositionEncoding:
     """Base class; adds no position information.
 
@@ -174,6 +267,9 @@ class PositionEncoding:
 
     relative = False
     """Whether attention adds relative position tables to its logits."""
+
+    offset_table: Table | None = None
+    """How a table of offsets is converted to another pretraining size."""
 
     def __init__(self, dim: int, hw: Grid, class_tokens: int = 0):
         self.dim, self.hw, self.class_tokens = dim, hw, class_tokens
@@ -231,6 +327,8 @@ class OffsetPosition(PositionEncoding):
     tokens have no offset, and no bias.
     """
 
+    offset_table = Table(resize_grid, dims=3, grid_axes=(1,))
+
     def new_offsets(self, heads: int, width: int) -> nn.Parameter:
         """A table (1, (2h - 1) * (2w - 1), heads) of zeros."""
         return nn.Parameter(torch.zeros(1, area(_offsets(self.hw)), heads))
@@ -252,16 +350,17 @@ class OffsetKeyPosition(PositionEncoding):
     tokens have no offset.
     """
 
+    offset_table = Table(resize_axes, dims=3, grid_axes=(1,), side=half)
+
     def new_offsets(self, heads: int, width: int) -> nn.Parameter:
         """Keys of rows, then of columns, (1, (2h - 1) + (2w - 1), d), zeros."""
         return nn.Parameter(torch.zeros(1, sum(_offsets(self.hw)), width))
 
     def offset_bias(self, table: Tensor, hw: Grid) -> OffsetKeys:
         """The keys -> those of each pair of rows, and of each pair of columns."""
-        per_axis = zip(table.split(_offsets(self.hw), dim=1), self.hw, hw, strict=True)
+        keys = resize_axes(table, _offsets(self.hw), _offsets(hw))[0].split(_offsets(hw))
         rows, columns = (
-            resize_grid(keys, (2 * side - 1, 1), (2 * to - 1, 1))[0, _offset_indices(to, keys)]
-            for keys, side, to in per_axis
+            of_axis[_offset_indices(side, table)] for of_axis, side in zip(keys, hw, strict=True)
         )
         return OffsetKeys(rows, columns, self.class_tokens)
 
@@ -479,84 +578,3 @@ RELATIVE_POSITIONS: dict[str, type[RelativePosition]] = {
     'flat': FlatRelativePosition,
     'none': RelativePosition,
 }
-
-
-def resize_learned(table: Tensor, from_hw: Grid, to_hw: Grid) -> Tensor:
-    """(1, n + h*w, C) -> (1, n + h'*w', C); the entries of n class tokens stay."""
-    class_tokens = table.shape[1] - area(from_hw)
-    if not class_tokens:
-        return resize_grid(table, from_hw, to_hw)
-    first, on_grid = table[:, :class_tokens], table[:, class_tokens:]
-    return torch.cat([first, resize_grid(on_grid, from_hw, to_hw)], dim=1)
-
-
-def resize_grid(table: Tensor, from_hw: Grid, to_hw: Grid) -> Tensor:
-    """Resize a table of grid places, differentiably: (..., h*w, C) -> (..., h'*w', C).
-
-    Bicubic without antialiasing, corners not aligned; the identity where the grids are equal. The
-    result equals ``F.interpolate``, computed with one matrix per axis: faster in both directions,
-    and with a deterministic backward pass on every device. Autocast would round the tables.
-    Compiled code multiplies by the identity too: a branch would trigger a recompilation.
-    """
-    if not torch.compiler.is_compiling() and from_hw == to_hw:
-        return table
-    rows, columns = axis_weights(from_hw, to_hw, table)
-    with without_autocast(table):
-        tall = rows @ table.unflatten(-2, from_hw).flatten(-2)  # (..., h', w*C)
-        return (columns @ tall.unflatten(-1, (from_hw[1], -1))).flatten(-3, -2)
-
-
-def axis_weights(from_hw: Grid, to_hw: Grid, like: Tensor) -> tuple[Tensor, Tensor]:
-    """Interpolation weights along each axis: (h', h) and (w', w)."""
-    rows, columns = (_weights(n, m, like) for n, m in zip(from_hw, to_hw, strict=True))
-    return rows, columns
-
-
-_KEPT: dict[tuple, Tensor] = {}
-_KEPT_LOCK = Lock()
-MOST_KEPT = 256
-"""Interpolation weights that are kept; each is a small matrix for one axis."""
-
-
-def _weights(places: int, to_places: int, like: Tensor) -> Tensor:
-    """Interpolation weights from ``places`` to ``to_places`` places: (to_places, places).
-
-    They depend on the sizes alone. So they are computed once, which saves a GPU 36 small operators
-    per forward pass. A graph computes them itself, and so owns their memory.
-    """
-    if _is_recorded(like):
-        return _compute_weights(places, to_places, like)
-    key = places, to_places, like.dtype, like.device
-    weights = _KEPT.get(key)
-    if weights is None:
-        with torch.inference_mode(False):
-            weights = _compute_weights(places, to_places, like)
-        if _outlives_this_call(weights):
-            with _KEPT_LOCK:
-                while len(_KEPT) >= MOST_KEPT:
-                    del _KEPT[next(iter(_KEPT))]
-                _KEPT[key] = weights
-    return weights
-
-
-def _compute_weights(places: int, to_places: int, like: Tensor) -> Tensor:
-    identity = torch.eye(places, dtype=like.dtype, device=like.device)[None, None]
-    size = (to_places, places)
-    return F.interpolate(identity, size=size, mode='bicubic', align_corners=False)[0, 0]
-
-
-def _is_recorded(like: Tensor) -> bool:
-    """Whether a graph is being made: by compilation, by tracing, or of CUDA's kernels."""
-    if torch.compiler.is_compiling() or torch.jit.is_tracing():
-        return True
-    return like.is_cuda and torch.cuda.is_current_stream_capturing()
-
-
-def _outlives_this_call(tensor: Tensor) -> bool:
-    """Whether a tensor is real, and not a stand-in of a tracer or of torch.func."""
-    return type(tensor) is Tensor and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
-
-
-def without_autocast(like: Tensor) -> AbstractContextManager:
-    """Switch autocast off in this context; the meta device has none."""
-    return nullcontext() if like.is_meta else torch.autocast(like.device.type, enabled=False)

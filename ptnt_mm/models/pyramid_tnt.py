@@ -275,7 +275,7 @@ class Stage(nn.Module):
         relative_position: type[RelativePosition],
         pegs: dict[int, PEG],
         eager: bool = False,
-        mlp_ratio: int = 4,
+        mlp_ratio: float = 4,
         with_se: bool = False,
         drop_rate: float = 0.0,
         attn_drop_rate: float = 0.0,
@@ -285,7 +285,6 @@ class Stage(nn.Module):
         super().__init__()
         self.sr_ratio = sr_ratio
         self.with_cp = with_cp
-        self.eager = eager
         shared = dict(
             eager=eager,
             sr_ratio=sr_ratio,
@@ -441,7 +440,7 @@ class PyramidTNT(Backbone):
         stem: str = 'conv',
         sr_ratios: Sequence[int] = SR_RATIOS,
         attention: str = 'fused',
-        mlp_ratio: int = 4,
+        mlp_ratio: float = 4,
         with_se: bool = False,
         drop_rate: float = 0.0,
         attn_drop_rate: float = 0.0,

@@ -19,6 +19,7 @@ from ptnt_mm.models.backbone import (
 from ptnt_mm.models.blocks import NestedBlock, OuterBlock
 from ptnt_mm.models.kernels.memory import run_block
 from ptnt_mm.models.tokens import SINGLE_SCALE_PATCH, Grid
+from ptnt_mm.weights.networks import Table
 
 _POSITIONS = ('learned', 'sinusoidal', 'peg', 'relative_2d', 'relative_shaw', 'none')
 """The supported encodings; a pyramid's relative tables have no entry for a class token."""
@@ -116,8 +117,8 @@ class SingleScaleBackbone(Backbone):
         attention = self.blocks[0].outer_attn
         offsets = self.position.new_offsets(attention.num_heads, self.dim // attention.num_heads)
         self.register_parameter('relative_pos', offsets)
-        if offsets is not None:
-            self.pretrained_may_lack = ('relative_pos',)  # no published file has one
+        if offsets is not None:  # no published file has one
+            self.pretrained_may_lack = (*self.pretrained_may_lack, 'relative_pos')
         self.norm = nn.LayerNorm(self.dim) if self.out_indices[-1] == self.depth - 1 else None
         self._init_and_freeze()
 
@@ -133,6 +134,11 @@ class SingleScaleBackbone(Backbone):
         if self.gives_class_token:
             return tuple(outer[:, 0] for _, outer, _ in self.forward_tokens(image))
         return super().forward(image)
+
+    def pretrained_tables(self) -> dict[str, Table]:
+        """The table of the outer tokens, and that of their offsets if there is one."""
+        offsets = self.position.offset_table
+        return super().pretrained_tables() | (dict(relative_pos=offsets) if offsets else {})
 
     def forward_tokens(self, image: Tensor) -> list[tuple[Tensor | None, Tensor, Grid]]:
         """(B, 3, H, W) -> per output: inner (B*N, m, c) or None, outer (B, n + N, C), hw.

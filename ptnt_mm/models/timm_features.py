@@ -41,7 +41,7 @@ class TimmFeatures(BaseModule):
         super().__init__(init_cfg)
         self.network = timm.create_model(model, features_only=True, out_indices=tuple(out_indices))
         for name, layer in list(self.network.named_modules()):
-            if isinstance(layer, timm.layers.Conv2dSame):
+            if isinstance(layer, timm.layers.Conv2dSame) and _SameConv2d.takes(layer):
                 self.network.set_submodule(name, _SameConv2d(layer))
         if frozen_norms:
             self.network = timm.layers.freeze_batch_norm_2d(self.network)
@@ -77,11 +77,17 @@ class _SameConv2d(nn.Conv2d):
     """timm's ``Conv2dSame``: padded so that a map (H, W) -> (H / stride, W / stride), rounded up.
 
     timm computes the padding with ``ceil`` and ``max``, which torch.export cannot simplify: for
-    images of any size, it would take minutes. Kernels are at least as wide as their strides.
+    images of any size, it would take minutes.
 
     Args:
-        layer: timm's layer, whose parameters are used.
+        layer: timm's layer, whose parameters are used; one that :meth:`takes` accepts.
     """
+
+    @staticmethod
+    def takes(layer: nn.Conv2d) -> bool:
+        """Whether kernels are at least as wide as their strides: others skip pixels."""
+        kernels = zip(layer.kernel_size, layer.dilation, layer.stride, strict=True)
+        return all(dilation * (kernel - 1) + 1 >= stride for kernel, dilation, stride in kernels)
 
     def __init__(self, layer: nn.Conv2d):
         super().__init__(

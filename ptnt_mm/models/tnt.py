@@ -179,7 +179,7 @@ class TNT(SingleScaleBackbone):
         stem: str = 'patch',
         inner_blocks: Sequence[int] | None = None,
         attention: str = 'fused',
-        mlp_ratio: int = 4,
+        mlp_ratio: float = 4,
         with_se: bool = False,
         drop_rate: float = 0.0,
         attn_drop_rate: float = 0.0,

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 from torch import Tensor, nn
 
 from ptnt_mm.utils.text import first_few
-from ptnt_mm.weights.identity import identify, looks_like, side_of_square
+from ptnt_mm.weights.identity import identify, looks_like
 from ptnt_mm.weights.names import Weights, as_classifier, by_our_names
-from ptnt_mm.weights.networks import Table, trunk_roots
+from ptnt_mm.weights.networks import Table, side_of_square, trunk_roots
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 
 # Where training code stores weights, averaged ones first.
@@ -375,8 +375,7 @@ def find_tables(model: nn.Module) -> dict[str, Table]:
 def adapt(weights: Weights, needs: Needs) -> tuple[Weights, LoadReport]:
     """Choose the weights to copy into a model, and report the outcome.
 
-    Position tables of a different pretraining size are converted: ``outer_pos`` (1, N, C) over its
-    grid and ``relative_pos`` (1, heads, N, M) over the grids of its queries and keys, all grids
+    Position tables of a different pretraining size are converted over their grids, which are
     square.
     """
     own, optional, tables = needs
@@ -392,7 +391,7 @@ def adapt(weights: Weights, needs: Needs) -> tuple[Weights, LoadReport]:
         if shapes[0] == shapes[1]:
             report.loaded.append(key)
             ready[key] = weights[key]
-        elif key in optional:
+        elif key in optional and key not in tables:
             # Another number of classes, or a custom module.
             report.unused.append(key)
             report.new.append(key)
@@ -418,7 +417,7 @@ def _resize(kind: Table | None, table: Tensor, target: Tensor) -> Tensor | None:
                 return None
             continue
         for places in (was - class_tokens, now - class_tokens):
-            side = side_of_square(places)
+            side = kind.side(places)
             if side is None:
                 return None
             grids.append((side, side))

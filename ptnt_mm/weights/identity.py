@@ -1,12 +1,11 @@
 """Recognise the network that weights belong to by their names and shapes."""
 
-import math
 import re
 from typing import NamedTuple
 
 from ptnt_mm.utils.text import first_few
 from ptnt_mm.weights.names import Weights, by_our_names
-from ptnt_mm.weights.networks import Network, family
+from ptnt_mm.weights.networks import Network, family, side_of_square
 
 _FIRST_NORM = re.compile(r'(?:stages\.(\d)\.)?blocks\.0\.outer_norm1\.weight')
 
@@ -57,12 +56,6 @@ def looks_like(weights: Weights) -> str:
         if any(re.search(pattern, key) for key in weights):
             return name
     return f'an unknown model with the keys {first_few(weights)}'
-
-
-def side_of_square(places: int) -> int | None:
-    """Side of a square grid, in tokens; None if the number is not a square."""
-    side = math.isqrt(max(places, 0))
-    return side if side and side * side == places else None
 
 
 def _arch_of(weights: Weights, network: type[Network]) -> str | None:

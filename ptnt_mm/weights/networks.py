@@ -1,9 +1,10 @@
 """Declarations by which a network's weights are found, recognised, converted and described.
 
-A class makes them in its own file, and everything else reads them here: this room imports no
-network.
+A class makes them in its own file, and everything else reads them here: this package imports
+no network.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -11,6 +12,12 @@ from torch import Tensor, nn
 
 from ptnt_mm.registry import MODELS
 from ptnt_mm.weights.names import Weights
+
+
+def side_of_square(places: int) -> int | None:
+    """Side of a square grid, in tokens; None if the number is not a square."""
+    side = math.isqrt(max(places, 0))
+    return side if side and side * side == places else None
 
 
 class Table(NamedTuple):
@@ -26,6 +33,9 @@ class Table(NamedTuple):
 
     has_class_token: bool = False
     """Whether a class token may come before the grid: one more place than a square number."""
+
+    side: Callable[[int], int | None] = side_of_square
+    """The side of the grid with this many places; None if there is no such grid."""
 
 
 class Network:

@@ -53,7 +53,7 @@ SHARED = (
     {},
     dict(attention='eager'),
     dict(with_cp=True),
-    dict(mlp_ratio=2),
+    dict(mlp_ratio=2.5),
     dict(position='sinusoidal'),
     dict(position='none'),
 )
@@ -137,7 +137,7 @@ def test_its_maps_are_described_as_timm_does(build):
     assert info.channels() == list(model.out_channels)
     assert info.reduction() == list(model.out_strides)
     assert all(model.get_submodule(name) is not None for name in info.module_name())
-    theirs = FeatureInfo(copy.deepcopy(info.info), info.out_indices)
+    theirs = FeatureInfo(copy.deepcopy(list(info)), info.out_indices)
     for method in ('channels', 'reduction', 'module_name'):
         assert getattr(info, method)() == getattr(theirs, method)()
 

@@ -65,6 +65,15 @@ def test_what_is_random_repeats_in_the_backward_pass(calls):
     assert 0.3 < (found == 0).float().mean() < 0.7
 
 
+def test_torch_func_gets_whole_rows(both, calls):
+    """Recomputation would raise under it."""
+    rows = torch.randn(ROWS, 3)
+    found = torch.func.grad(lambda x: in_slices(both, x, WIDTH)[1].sum())(rows)
+    assert calls == [ROWS]
+    weight = both.weights[0]
+    torch.testing.assert_close(found, weight.detach().sum(dim=0).expand_as(rows))
+
+
 def test_few_rows_stay_whole(both, calls):
     in_slices(both, torch.randn(12, 3), WIDTH)
     assert calls == [12]

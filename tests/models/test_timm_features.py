@@ -55,6 +55,16 @@ def test_padding_is_timms(size: tuple[int, int]):
             torch.testing.assert_close(level, other)
 
 
+def test_a_kernel_that_skips_pixels_stays_timms(monkeypatch: pytest.MonkeyPatch):
+    network = nn.Sequential(timm.layers.Conv2dSame(1, 1, 1, stride=2, bias=False))
+    image = torch.arange(16.0).view(1, 1, 4, 4)
+    monkeypatch.setattr(timm, 'create_model', lambda *args, **kwargs: network)
+    features = TimmFeatures('any')
+    with torch.no_grad():
+        features.network[0].weight.fill_(1)
+        assert torch.equal(features.network(image), image[..., ::2, ::2])
+
+
 def test_the_check_loads_them():
     network = nn.Module()
     network.backbone = TimmFeatures('tf_efficientnet_lite0', frozen_norms=True, init_cfg=START)

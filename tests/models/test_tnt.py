@@ -253,3 +253,31 @@ def test_tables_can_be_off():
 def test_bad_options(options, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         TNT(**dict(arch=ARCH) | options)
+
+
+@pytest.mark.parametrize('position', ['relative_2d', 'relative_shaw'])
+def test_tables_of_offsets_are_converted_on_loading(position: str):
+    trained, larger = (
+        TNT(ARCH, position=position, pretrain_img_size=size).eval() for size in (64, 96)
+    )
+    torch.nn.init.normal_(trained.relative_pos)
+    report = load_pretrained(larger, trained.state_dict())
+    assert list(report.resized) == ['relative_pos']
+    image = torch.randn(1, 3, 96, 96, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        torch.testing.assert_close(larger(image), trained(image))
+
+
+def test_a_table_of_other_heads_is_refused():
+    weights = fresh(position='relative_2d').state_dict()
+    weights['relative_pos'] = torch.zeros(1, 49, 3)
+    with pytest.raises(CheckpointError, match='relative_pos'):
+        load_pretrained(fresh(position='relative_2d'), weights)
+
+
+def test_what_a_subclass_may_lack_stays():
+    class Shallow(TNT):
+        pretrained_may_lack = ('blocks.1',)
+
+    model = Shallow(ARCH, position='relative_2d', pretrain_img_size=64)
+    assert set(model.pretrained_may_lack) == {'blocks.1', 'relative_pos'}

@@ -59,7 +59,7 @@ class TritonNestedBlock(NestedBlock):
     """
 
     def _inner(self, inner: Tensor) -> tuple[Tensor, Tensor]:
-        """Words of n sentences (n, 16, c) -> the same and their sum for each sentence (n, C)."""
+        """Words of n sentences (n, 16, c) -> the same, and projected to their sentences (n, C)."""
         if is_captured_for_export():
             return super()._inner(inner)
         weights = torch.cat([weight.flatten() for weight in self._inner_weights()])

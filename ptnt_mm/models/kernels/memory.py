@@ -1,7 +1,6 @@
 """How blocks save memory, and with it time, without changing a result (ours).
 
-On a CPU, what a block computes in between would be written to memory and read back, into pages that
-are new to the process in every pass.
+On a CPU, intermediate tensors that do not fit into the cache are written to memory and read back.
 """
 
 from collections.abc import Callable
@@ -17,22 +16,9 @@ SLICE_BYTES = 4 * 2**20
 RECOMPUTE_BYTES = 40 * 2**20
 """Widest intermediate tensor that is kept for the backward pass and not recomputed."""
 
-
-def add(tokens: Tensor, branch: Tensor, block: nn.Module) -> Tensor:
-    """``tokens + branch``, in the memory of the branch when autograd is off.
-
-    Not in a trace: torch.jit.trace traces a second time without autograd, and expects the same
-    graph. Not with forward hooks in the block, which may keep the branch.
-    """
-    if (
-        torch.is_grad_enabled()
-        or torch.jit.is_tracing()
-        or torch.compiler.is_compiling()
-        or branch.dtype != tokens.dtype
-        or any(module._forward_hooks for module in block.modules())
-    ):
-        return tokens + branch
-    return branch.add_(tokens)
+# Private to torch, and unchanged since torch 2.6 at least.
+transforms_active = getattr(torch._C, '_are_functorch_transforms_active', lambda: True)
+"""Whether torch.func (grad, vmap) is at work; it supports no recomputation."""
 
 
 def run_block(block: nn.Module, with_cp: bool, *inputs: Any) -> Any:
@@ -79,7 +65,9 @@ def in_slices(
 
 def _stays_whole(rows: Tensor) -> bool:
     """Whether slicing does not help; a traced graph would be fixed to this number of rows."""
-    return rows.device.type != 'cpu' or torch.compiler.is_compiling() or torch.jit.is_tracing()
+    if rows.device.type != 'cpu' or torch.compiler.is_compiling() or torch.jit.is_tracing():
+        return True
+    return transforms_active()
 
 
 def _whole_bytes() -> int:
