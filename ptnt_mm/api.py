@@ -12,9 +12,9 @@ if TYPE_CHECKING:  # for editors, which show arguments
     from ptnt_mm.config.read import read_config as read_config
     from ptnt_mm.engine.test import test as test
     from ptnt_mm.engine.train import train as train
-    from ptnt_mm.pages.data_page import report_data as report_data
-    from ptnt_mm.pages.report import report as report
-    from ptnt_mm.pages.visualize import visualize as visualize
+    from ptnt_mm.pages.data.report_data import report_data as report_data
+    from ptnt_mm.pages.report.report import report as report
+    from ptnt_mm.pages.visualize.visualize import visualize as visualize
     from ptnt_mm.predict.export.export import export as export
     from ptnt_mm.predict.infer import infer as infer
     from ptnt_mm.predict.load import load_predictor as load_predictor
@@ -29,11 +29,11 @@ _MODULES = {
     'load_predictor': 'ptnt_mm.predict.load',
     'pretrain': 'ptnt_mm.project.pretrain',
     'read_config': 'ptnt_mm.config.read',
-    'report': 'ptnt_mm.pages.report',
-    'report_data': 'ptnt_mm.pages.data_page',
+    'report': 'ptnt_mm.pages.report.report',
+    'report_data': 'ptnt_mm.pages.data.report_data',
     'test': 'ptnt_mm.engine.test',
     'train': 'ptnt_mm.engine.train',
-    'visualize': 'ptnt_mm.pages.visualize',
+    'visualize': 'ptnt_mm.pages.visualize.visualize',
 }
 
 __all__ = sorted(_MODULES)

@@ -4,7 +4,7 @@ import pytest
 from cost_formulas import peg, separable_peg, tnt_block, transformer_block
 from torch import nn
 
-from ptnt_mm.cli.complexity import measure_complexity
+from ptnt_mm.complexity import measure_complexity
 from ptnt_mm.models import TNT
 from ptnt_mm.models.positions import PEG
 

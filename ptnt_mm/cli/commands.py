@@ -238,7 +238,7 @@ def _others(words: list[str], config: 'Config') -> list[tuple['Config', str | No
 def checkpoint(args: Namespace) -> None:
     """Inspect, convert or publish a checkpoint."""
     with importing():
-        from ptnt_mm.predict.export.hub import publish_to_hub
+        from ptnt_mm.predict.hub import publish_to_hub
         from ptnt_mm.weights.files import (
             convert_checkpoint,
             describe_checkpoint,
@@ -300,7 +300,7 @@ _ABOUT_WEIGHTS = (
 def complexity(args: Namespace) -> None:
     """Count a model's operations."""
     with importing():
-        from ptnt_mm.cli.complexity import build_by_name, measure_complexity
+        from ptnt_mm.complexity import build_by_name, measure_complexity
 
     printed = json_output(Path('-') if args.format == 'json' else None, overwrite=False)
     with printed as print_json, json_output(args.json, args.overwrite) as write:

@@ -23,7 +23,7 @@ CPVT_ARCHS = {
 """CPVT (arXiv 2102.10882, table 1), the widths of DeiT. Its authors published no weights."""
 
 
-class PatchStem(nn.Module):
+class PatchEmbed(nn.Module):
     """The stem of a Vision Transformer: a linear map of each patch (arXiv 2010.11929).
 
     Args:
@@ -113,7 +113,7 @@ class CPVT(SingleScaleBackbone):
             init_cfg=init_cfg,
         )
         check_heads('outer', arch['dim'], arch['heads'])
-        self.patch_embed = PatchStem(arch['dim'])
+        self.patch_embed = PatchEmbed(arch['dim'])
         new_block = partial(
             OuterBlock,
             arch['dim'],

@@ -255,7 +255,7 @@ class FeatureDistiller(BaseModel):
 
 
 def mosaics(images: Tensor) -> Tensor:
-    """Join each four images of a batch to one of twice the side: (B, C, H, W) -> (B/4, C, 2H, 2W).
+    """Join every four images into one of twice the side: (B, C, H, W) -> (B/4, C, 2H, 2W).
 
     Objects keep their size, as in the larger images that detectors see. What does not fill a
     mosaic is left out.

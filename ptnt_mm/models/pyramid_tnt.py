@@ -470,15 +470,15 @@ class PyramidTNT(Backbone):
         inner_dims, outer_dims = arch['inner_dims'], arch['outer_dims']
         built = range(self.out_indices[-1] + 1)
         # Stages up to the last with an inner transformer have words; other words would have no use.
-        with_words = max((i + 1 for i in built if arch['inner_depths'][i]), default=0)
+        nested_stages = max((i + 1 for i in built if arch['inner_depths'][i]), default=0)
         new_stem = choose('stem', stem, STEMS)
-        self.patch_embed = new_stem(inner_dims[0], outer_dims[0], norm_cfg, with_words > 0)
+        self.patch_embed = new_stem(inner_dims[0], outer_dims[0], norm_cfg, nested_stages > 0)
         self.pretrain_hw = (self.pretrain_img_size // PATCH,) * 2
         new_position = choose_position('position', position, _POSITIONS)
         self.position = new_position(outer_dims[0], self.pretrain_hw)
         self.register_parameter('outer_pos', self.position.new_table())
         self.register_parameter('inner_pos', None)
-        if with_words:
+        if nested_stages:
             self.inner_pos = nn.Parameter(torch.zeros(1, WORDS, inner_dims[0]))
         self.pos_drop = nn.Dropout(drop_rate)
 
@@ -490,7 +490,7 @@ class PyramidTNT(Backbone):
         self.sentence_merges = nn.ModuleList()
         self.stages = nn.ModuleList()
         for i in built:
-            if 0 < i < with_words:
+            if 0 < i < nested_stages:
                 self.word_merges.append(WordAggregation(inner_dims[i - 1], inner_dims[i]))
             if i > 0:
                 self.sentence_merges.append(SentenceAggregation(outer_dims[i - 1], outer_dims[i]))
@@ -523,7 +523,7 @@ class PyramidTNT(Backbone):
 
     @staticmethod
     def init_layer(module: nn.Module) -> None:
-        """Convolutions are normal with variance 2 / fan out; that of a PEG, too, is ours."""
+        """Convolutions are drawn from N(0, 2 / fan out), those of a PEG too (ours)."""
         init_linear_(module)
         if isinstance(module, nn.Conv2d):
             fan_out = module.out_channels * math.prod(module.kernel_size) // module.groups

@@ -57,7 +57,7 @@ TNT_ARCHS = {
 """TNT (arXiv 2103.00112, table 1). ``words`` is the number of inner tokens of an outer one."""
 
 LEGACY_TNT_ARCHS = {'small': TNT_ARCHS['small']}
-"""TNT as timm had it first."""
+"""The variant of timm's first TNT, see :class:`LegacyTNT`."""
 
 
 class WordStem(nn.Module):
@@ -236,10 +236,12 @@ class TNT(SingleScaleBackbone):
             class_tokens=self.class_tokens,
             **shared,
         )
-        with_words = range(self.depth) if inner_blocks is None else inner_blocks
-        if with_words:
-            with_words = check_indices('inner_blocks', with_words, self.depth, 'blocks', '(0, 5)')
-        new_blocks = [nested if i in with_words else plain for i in range(self.depth)]
+        nested_blocks = range(self.depth) if inner_blocks is None else inner_blocks
+        if nested_blocks:
+            nested_blocks = check_indices(
+                'inner_blocks', nested_blocks, self.depth, 'blocks', '(0, 5)'
+            )
+        new_blocks = [nested if i in nested_blocks else plain for i in range(self.depth)]
         self._build_blocks(new_blocks, position, drop_rate, drop_path_rate)
 
     @classmethod

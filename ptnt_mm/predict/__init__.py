@@ -1,4 +1,4 @@
-"""Trained models at work: on images, folders, videos and webcams, and exported for other runtimes.
+"""Trained models at work: on images, folders, videos and webcams, exported, or in a hub.
 
 A host library is imported only when one of its models is loaded.
 """

@@ -14,9 +14,9 @@ from mmengine.registry import HOOKS
 from torch import nn
 
 import ptnt_mm
+from ptnt_mm import complexity
 from ptnt_mm.check.misspelt_settings import check_spelling
 from ptnt_mm.check.network import check_strides
-from ptnt_mm.cli import complexity
 from ptnt_mm.config import zoo
 from ptnt_mm.config.build import build_model
 from ptnt_mm.config.initial_weights import use_pretrained

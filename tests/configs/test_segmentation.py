@@ -10,7 +10,7 @@ from mmseg.structures import SegDataSample
 from torch import nn
 
 import ptnt_mm
-from ptnt_mm.cli import complexity
+from ptnt_mm import complexity
 
 from .models import HOSTS, SIZES, build, narrow
 

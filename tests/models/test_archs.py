@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from ptnt_mm.cli.complexity import build_by_name
+from ptnt_mm.complexity import build_by_name
 from ptnt_mm.config.zoo import config_names
 from ptnt_mm.models import CPVT, TNT, PlainClassifier, PyramidTNT, PyramidTNTClassifier
 from ptnt_mm.models.backbone import full_names

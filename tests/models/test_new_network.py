@@ -7,12 +7,12 @@ import torch
 from mmengine.config import Config
 from mmengine.registry import DefaultScope
 
-from ptnt_mm.cli.complexity import build_by_name, measure_complexity
 from ptnt_mm.cli.main import run
+from ptnt_mm.complexity import build_by_name, measure_complexity
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.models import PlainClassifier
 from ptnt_mm.models.backbone import Backbone, find_trunk
-from ptnt_mm.pages.recording import record
+from ptnt_mm.pages.visualize.recording import record
 from ptnt_mm.registry import MODELS
 from ptnt_mm.weights.files import describe_checkpoint
 from ptnt_mm.weights.identity import looks_like

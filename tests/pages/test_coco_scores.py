@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ptnt_mm.pages.coco_scores import read_annotations, score_results
+from ptnt_mm.pages.report.coco_scores import read_annotations, score_results
 from ptnt_mm.utils.errors import UserError
 
 from .made_runs import annotations, results

@@ -11,7 +11,7 @@ from mmengine.config import Config
 from repository import contents
 
 from ptnt_mm.cli.main import run
-from ptnt_mm.pages import report as reporting
+from ptnt_mm.pages.report import report as reporting
 
 from .made_runs import age, make_detector, make_segmenter, results
 from .test_training_run import save_checkpoint
@@ -175,7 +175,12 @@ def test_a_folder_that_is_no_work_dir(tmp_path: Path, capsys):
 
 def test_packages_that_are_not_there(tmp_path: Path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, 'altair', None)
-    for module in ('pages.report', 'pages.content', 'pages.charts', 'pages.page'):
+    for module in (
+        'pages.report.report',
+        'pages.report.content',
+        'pages.report.charts',
+        'pages.page',
+    ):
         monkeypatch.delitem(sys.modules, f'ptnt_mm.{module}', raising=False)
     assert run('report', [str(make_detector(tmp_path, 'run'))]) == 1
     assert 'a report needs more packages: pip install altair jinja2' in capsys.readouterr().err

@@ -25,11 +25,10 @@ from ptnt_mm.config.view import ConfigView
 from ptnt_mm.data.formats.format import Collector
 from ptnt_mm.data.labels import LabelledObject
 from ptnt_mm.data.tree import Tree
-from ptnt_mm.pages import data_content as content
-from ptnt_mm.pages import network_input
-from ptnt_mm.pages.data_splits import read_data, resized
-from ptnt_mm.pages.network_input import shown
-from ptnt_mm.pages.problems import group_problems
+from ptnt_mm.pages.data import content, network_input
+from ptnt_mm.pages.data.network_input import shown
+from ptnt_mm.pages.data.problems import group_problems
+from ptnt_mm.pages.data.splits import read_data, resized
 from ptnt_mm.project import create
 from ptnt_mm.utils.findings import Severity
 
@@ -338,7 +337,7 @@ def test_new_writes_the_page_and_survives_without_it(tmp_path: Path, capsys, mon
     def fail(*_: object) -> None:
         raise ValueError('a planted fault')
 
-    monkeypatch.setattr('ptnt_mm.pages.data_content.data_content', fail)
+    monkeypatch.setattr('ptnt_mm.pages.data.content.data_content', fail)
     assert run('new', [str(data), str(tmp_path / 'two'), *words]) == 0
     assert 'a planted fault' in capsys.readouterr().out
     assert not (tmp_path / 'two/data.html').exists()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ptnt_mm.pages.training_run import read_run
+from ptnt_mm.pages.report.training_run import read_run
 from ptnt_mm.utils.errors import UserError
 
 from .made_runs import make_detector

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ptnt_mm.pages.training_run import read_run
+from ptnt_mm.pages.report.training_run import read_run
 from ptnt_mm.utils.errors import UserError
 
 from .made_runs import make_segmenter

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ptnt_mm.pages.tables import (
+from ptnt_mm.pages.report.tables import (
     COST,
     COUNT,
     PERCENT,

@@ -9,7 +9,7 @@ import torch
 
 from ptnt_mm.config.read import read_config
 from ptnt_mm.config.view import ConfigView
-from ptnt_mm.pages.training_run import network_name, read_run
+from ptnt_mm.pages.report.training_run import network_name, read_run
 from ptnt_mm.utils.errors import UserError
 
 from .made_runs import age, make_detector

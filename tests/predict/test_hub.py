@@ -10,9 +10,9 @@ from hub_server import TOKEN, Hub, connect, serve
 
 from ptnt_mm.cli import main
 from ptnt_mm.models import PyramidTNT
-from ptnt_mm.predict.export import privacy
-from ptnt_mm.predict.export.hub import prepare, publish_to_hub
-from ptnt_mm.predict.export.privacy import check_traces, without_traces
+from ptnt_mm.predict import privacy
+from ptnt_mm.predict.hub import prepare, publish_to_hub
+from ptnt_mm.predict.privacy import check_traces, without_traces
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights.pretrained import load_pretrained
 from ptnt_mm.weights.reader.read import read_checkpoint

@@ -24,7 +24,7 @@ from ptnt_mm.data.image_files import decoded
 from ptnt_mm.data.labels import LabelledImage, LabelledObject
 from ptnt_mm.data.masks import RunLengths, encode_mask, run_lengths
 from ptnt_mm.data.tiles import Tiling
-from ptnt_mm.pages.data_page import report_data
+from ptnt_mm.pages.data.report_data import report_data
 from ptnt_mm.project import cut as module
 from ptnt_mm.project.create import create_project
 from ptnt_mm.project.cut import LEAST_SHARE, Cut, cut_images

@@ -10,7 +10,7 @@ from mmengine.registry import init_default_scope
 from repository import ROOT
 from torch import nn
 
-from ptnt_mm.cli.complexity import measure_complexity
+from ptnt_mm.complexity import measure_complexity
 from ptnt_mm.config.build import build_model
 from ptnt_mm.config.read import parse_options, read_config
 from ptnt_mm.models.backbone import Backbone

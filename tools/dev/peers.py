@@ -31,7 +31,7 @@ from ptnt_mm.cli.options import not_negative
 from ptnt_mm.cli.start import Parser
 from ptnt_mm.config.read import read_config
 from ptnt_mm.data.coco import CocoFile, read_coco, read_json
-from ptnt_mm.pages.coco_scores import read_annotations, score_results
+from ptnt_mm.pages.report.coco_scores import read_annotations, score_results
 from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights.pretrained import pretrained_init

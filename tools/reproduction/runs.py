@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ptnt_mm.cli.complexity import build_by_name, measure_complexity
+from ptnt_mm.complexity import build_by_name, measure_complexity
 from ptnt_mm.config.zoo import get_config
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights.published import published_files

@@ -13,7 +13,7 @@ from benchmark.detectors import CONFIGS
 from benchmark.memory import allocated_by, resident_memory
 from benchmark.report import Row
 from benchmark.timing import Setting, interleave, prepare_run
-from ptnt_mm.cli.complexity import measure_complexity
+from ptnt_mm.complexity import measure_complexity
 from ptnt_mm.utils.errors import UserError
 
 QUIET_LOAD = 0.5

@@ -13,8 +13,8 @@ from ptnt_mm.config.build import build_model
 from ptnt_mm.config.build_errors import explained_building
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.models.backbone import find_trunk
-from ptnt_mm.pages.recording import Recording, record
-from ptnt_mm.pages.scene import Prediction, predict
+from ptnt_mm.pages.visualize.recording import Recording, record
+from ptnt_mm.pages.visualize.scene import Prediction, predict
 from ptnt_mm.predict.image_loaders import PixelLoader
 from ptnt_mm.predict.load import load_predictor, move
 from ptnt_mm.predict.predictor import Image, Predictor

@@ -9,9 +9,9 @@ import numpy as np
 from torch import Tensor
 
 from ptnt_mm.models.tokens import Grid, area
-from ptnt_mm.pages.panels import Panel, PanelRow, Points, Scale, around, from_zero
-from ptnt_mm.pages.recording import BlockRecord, Level, Recording, Size, as_numpy
-from ptnt_mm.pages.scene import RecordedScene
+from ptnt_mm.pages.visualize.panels import Panel, PanelRow, Points, Scale, around, from_zero
+from ptnt_mm.pages.visualize.recording import BlockRecord, Level, Recording, Size, as_numpy
+from ptnt_mm.pages.visualize.scene import RecordedScene
 
 _MOST_POINTS = 512
 _MOST_PAIRS = 2**22  # of sentences and keys

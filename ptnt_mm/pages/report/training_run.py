@@ -20,8 +20,8 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted, format_bytes
 
 if TYPE_CHECKING:
-    from ptnt_mm.pages.detection import DetectionReport
-    from ptnt_mm.pages.segmentation import SegmentationReport
+    from ptnt_mm.pages.report.detection import DetectionReport
+    from ptnt_mm.pages.report.segmentation import SegmentationReport
 
 
 class Curves(NamedTuple):
@@ -184,9 +184,9 @@ class TrainingRun:
         # Importing a report imports its host.
         import_host(self.view.scope)
         if self.task == 'detection':
-            from ptnt_mm.pages.detection import DetectionReport as Report
+            from ptnt_mm.pages.report.detection import DetectionReport as Report
         else:
-            from ptnt_mm.pages.segmentation import SegmentationReport as Report
+            from ptnt_mm.pages.report.segmentation import SegmentationReport as Report
         settings = self.view.test.evaluators
         for evaluator in settings:
             if type_name(evaluator) in Report.metrics:

@@ -10,8 +10,8 @@ from mmengine.model import BaseModel
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
-from ptnt_mm.cli.complexity import build_by_name, measure_complexity
 from ptnt_mm.cli.main import run as run_command
+from ptnt_mm.complexity import build_by_name, measure_complexity
 from ptnt_mm.models import PyramidTNT, PyramidTNTClassifier
 from ptnt_mm.utils.errors import UserError
 
@@ -276,7 +276,7 @@ def test_tool_prints_json_and_replaces_a_file_only_on_request(tmp_path, capsys):
 
 def test_json_has_standard_output_to_itself(monkeypatch, capsys):
     """mmpretrain logs to it while it builds some models."""
-    built = 'ptnt_mm.cli.complexity.build_by_name'
+    built = 'ptnt_mm.complexity.build_by_name'
     monkeypatch.setattr(built, lambda name: print('to_onehot is set') or Bare())
     assert run('bare', '--shape', 8, 8, '--format', 'json') == 0
     printed = capsys.readouterr()

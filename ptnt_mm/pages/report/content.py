@@ -10,10 +10,10 @@ import numpy as np
 from ptnt_mm.config.settings import flat_settings
 from ptnt_mm.engine.load_in_range import stated_range
 from ptnt_mm.engine.scalar_logs import main_metric_first
-from ptnt_mm.pages.charts import bar_chart, choice_chart, line_colours, training_chart
-from ptnt_mm.pages.detection_errors import ERRORS
-from ptnt_mm.pages.gallery import collect_gallery
-from ptnt_mm.pages.tables import (
+from ptnt_mm.pages.report.charts import bar_chart, choice_chart, line_colours, training_chart
+from ptnt_mm.pages.report.detection_errors import ERRORS
+from ptnt_mm.pages.report.gallery import collect_gallery
+from ptnt_mm.pages.report.tables import (
     COST,
     COUNT,
     ERROR_COUNT,
@@ -25,7 +25,7 @@ from ptnt_mm.pages.tables import (
     difference,
     table_of_classes,
 )
-from ptnt_mm.pages.training_run import Curves, TrainingRun
+from ptnt_mm.pages.report.training_run import Curves, TrainingRun
 from ptnt_mm.version import __version__
 
 _MOST_BYTES = 6_000_000

@@ -11,7 +11,7 @@ from typing import Any
 from ptnt_mm.config.causes import one_line
 from ptnt_mm.engine.test import test
 from ptnt_mm.engine.work_dir import work_dir_of
-from ptnt_mm.pages.training_run import TrainingRun, read_run
+from ptnt_mm.pages.report.training_run import TrainingRun, read_run
 from ptnt_mm.utils.atomic_files import check_new
 from ptnt_mm.utils.console import for_user
 from ptnt_mm.utils.errors import UserError
@@ -43,9 +43,9 @@ def report(
         UserError: for everything that the user can correct.
     """
     try:
-        from ptnt_mm.pages.charts import drawing_code
-        from ptnt_mm.pages.content import page_content
         from ptnt_mm.pages.page import write_page
+        from ptnt_mm.pages.report.charts import drawing_code
+        from ptnt_mm.pages.report.content import page_content
     except ModuleNotFoundError as error:
         raise UserError(
             f'{error}: a report needs more packages: pip install {_PACKAGES}'

@@ -21,10 +21,10 @@ from ptnt_mm.data.decoding import Range, read_rgb
 from ptnt_mm.data.many_files import on_threads
 from ptnt_mm.data.tree import Tree
 from ptnt_mm.engine.load_in_range import stated_range
-from ptnt_mm.pages.data_splits import Copy, Data, read_data
-from ptnt_mm.pages.network_input import NetworkInput, network_inputs
+from ptnt_mm.pages.data.network_input import NetworkInput, network_inputs
+from ptnt_mm.pages.data.problems import ProblemsOfImage, group_problems
+from ptnt_mm.pages.data.splits import Copy, Data, read_data
 from ptnt_mm.pages.page import photograph
-from ptnt_mm.pages.problems import ProblemsOfImage, group_problems
 from ptnt_mm.project.create import PROBLEMS
 from ptnt_mm.utils.colours import as_hex, palette_of
 from ptnt_mm.utils.errors import UserError

@@ -11,7 +11,7 @@ from mmengine.config import Config
 from ptnt_mm.config.hosts import HOSTS
 from ptnt_mm.config.stored import stored_config
 from ptnt_mm.engine.scalar_logs import metrics_of, read_training_log
-from ptnt_mm.predict.export.privacy import check_traces, without_traces
+from ptnt_mm.predict.privacy import check_traces, without_traces
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.metrics import readable
 from ptnt_mm.utils.tables import markdown

@@ -14,11 +14,11 @@ from ptnt_mm.config.zoo import PROJECT_CONFIG
 from ptnt_mm.data.decoding import type_and_shape
 from ptnt_mm.data.image_files import read_image
 from ptnt_mm.engine.load_in_range import stated_range
-from ptnt_mm.pages.network import Network, load_network
 from ptnt_mm.pages.page import photograph, write_page
-from ptnt_mm.pages.recording import Recording
-from ptnt_mm.pages.scene import ChosenPlace, Prediction, RecordedScene
-from ptnt_mm.pages.sections import SECTIONS
+from ptnt_mm.pages.visualize.network import Network, load_network
+from ptnt_mm.pages.visualize.recording import Recording
+from ptnt_mm.pages.visualize.scene import ChosenPlace, Prediction, RecordedScene
+from ptnt_mm.pages.visualize.sections import SECTIONS
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.progress import watched
 

@@ -19,9 +19,9 @@ from ptnt_mm.config.settings import type_name
 from ptnt_mm.config.view import ConfigView, unwrapped
 from ptnt_mm.data.class_masks import IGNORED
 from ptnt_mm.data.decoding import DECODERS, why_unreadable
-from ptnt_mm.pages.gallery import RankedImage
 from ptnt_mm.pages.page import class_map
-from ptnt_mm.pages.tables import PERCENT
+from ptnt_mm.pages.report.gallery import RankedImage
+from ptnt_mm.pages.report.tables import PERCENT
 from ptnt_mm.utils.colours import palette_of
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.progress import watched

@@ -39,7 +39,7 @@ def report_data(config: Config, out: Path | str | None = None, overwrite: bool =
             replaced, or if it cannot be written.
     """
     try:
-        from ptnt_mm.pages.data_content import data_content
+        from ptnt_mm.pages.data.content import data_content
         from ptnt_mm.pages.page import write_page
     except ModuleNotFoundError as error:
         raise UserError(

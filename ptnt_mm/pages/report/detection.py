@@ -12,8 +12,9 @@ from sklearn.metrics import confusion_matrix
 
 from ptnt_mm.config.settings import type_name
 from ptnt_mm.config.view import ConfigView
-from ptnt_mm.pages.coco_scores import LIMIT, CocoScores, read_annotations, score_results
-from ptnt_mm.pages.detection_errors import (
+from ptnt_mm.pages.page import outline
+from ptnt_mm.pages.report.coco_scores import LIMIT, CocoScores, read_annotations, score_results
+from ptnt_mm.pages.report.detection_errors import (
     FOREGROUND,
     Detection,
     ErrorSplit,
@@ -22,9 +23,8 @@ from ptnt_mm.pages.detection_errors import (
     overlaps,
     split_errors,
 )
-from ptnt_mm.pages.gallery import RankedImage
-from ptnt_mm.pages.page import outline
-from ptnt_mm.pages.tables import SCORE
+from ptnt_mm.pages.report.gallery import RankedImage
+from ptnt_mm.pages.report.tables import SCORE
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted
 

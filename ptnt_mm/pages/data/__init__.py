@@ -1,0 +1,1 @@
+"""The page of ``ptnt report --data``: what a config trains on."""

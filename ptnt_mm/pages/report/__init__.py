@@ -1,0 +1,1 @@
+"""The page of ``ptnt report``: training runs, compared."""

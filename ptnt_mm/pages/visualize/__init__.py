@@ -1,0 +1,1 @@
+"""The page of ``ptnt visualize``: what a network computes for an image."""
