@@ -5,7 +5,6 @@ is a resized position table, given as factors. All forms are exact. The publishe
 logits; the others (ours) avoid large matrices of them. :func:`choose_form` takes one for a stage.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -34,11 +33,6 @@ class Explicit(NamedTuple):
         bias = self.bias.bias(q) if isinstance(self.bias, OffsetKeys) else self.bias
         return explicit_attention(q, k, v, bias, dropout)
 
-    def bias_at(self, rows: Tensor, queries: Callable[[], Tensor]) -> Tensor | None:
-        """The bias of the queries with these indices, (1 or B, heads, k, M), if there is one."""
-        bias = self.bias.bias(queries()) if isinstance(self.bias, OffsetKeys) else self.bias
-        return None if bias is None else bias[:, :, rows]
-
 
 class Unbiased(NamedTuple):
     """Torch's fused kernel, for attention without a position table."""
@@ -46,9 +40,6 @@ class Unbiased(NamedTuple):
     def attend(self, q: Tensor, k: Tensor, v: Tensor, dropout: float = 0.0) -> Tensor:
         """Q (B, heads, N, d), k and v (B, heads, M, d) -> (B, heads, N, d)."""
         return F.scaled_dot_product_attention(q, k, v, dropout_p=dropout)
-
-    def bias_at(self, rows: Tensor, queries: Callable[[], Tensor]) -> None:
-        """There is no bias."""
 
 
 class Folded(NamedTuple):
@@ -82,10 +73,6 @@ class Folded(NamedTuple):
         joined = F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, scale=width**-0.5)
         return joined[..., :width]
 
-    def bias_at(self, rows: Tensor, queries: Callable[[], Tensor]) -> Tensor:
-        """The bias of the queries with these indices, (1, heads, k, M)."""
-        return _bias_at(self.factors, rows)
-
 
 class Slicewise(NamedTuple):
     """Compute the bias of a few queries at a time, in the cache, for a CPU in full precision.
@@ -103,13 +90,9 @@ class Slicewise(NamedTuple):
             return explicit_attention(q, k, v, self.factors.queries @ self.factors.keys().mT)
         return slicewise(q, k, v, self.factors)
 
-    def bias_at(self, rows: Tensor, queries: Callable[[], Tensor]) -> Tensor:
-        """The bias of the queries with these indices, (1, heads, k, M)."""
-        return _bias_at(self.factors, rows)
-
 
 Form = Explicit | Unbiased | Folded | Slicewise
-"""Has ``attend``, and ``bias_at`` for the figures of ``ptnt visualize``."""
+"""Has ``attend``: (B, heads, N, d) and two times (B, heads, M, d) -> (B, heads, N, d)."""
 
 
 def choose_form(
@@ -170,10 +153,6 @@ def fold_factors(factors: Factors, width: int, dtype: torch.dtype) -> Folded:
     if padding:
         queries, keys = F.pad(queries, (0, padding)), F.pad(keys, (0, padding))
     return Folded(queries, keys, factors)
-
-
-def _bias_at(factors: Factors, rows: Tensor) -> Tensor:
-    return factors._replace(queries=factors.queries[:, :, rows]).bias()
 
 
 def _takes_narrow_values(q: Tensor, k: Tensor, v: Tensor, dropout: float) -> bool:

@@ -13,7 +13,14 @@ from torch import Tensor, nn
 from ptnt_mm.models.attention import Attention
 from ptnt_mm.models.backbone import Backbone, find_trunk
 from ptnt_mm.models.blocks import NestedBlock, OuterBlock
-from ptnt_mm.models.kernels.forms import Form, attention_weights
+from ptnt_mm.models.kernels.forms import (
+    Explicit,
+    Folded,
+    Form,
+    Slicewise,
+    attention_weights,
+)
+from ptnt_mm.models.positions import OffsetKeys
 from ptnt_mm.models.pyramid_tnt import Stage
 from ptnt_mm.models.tokens import Grid, area, reduced, tokens_to_map, words_to_map
 
@@ -94,11 +101,13 @@ class BlockRecord(NamedTuple):
 
     def bias_of(self, tokens: Sequence[int]) -> Tensor | None:
         """The bias of the table on the logits of tokens, (1, heads, k, M), if there is one."""
-
-        def queries() -> Tensor:
-            return self.module.outer_attn.project(self.queries, self.queries)[0]
-
-        return self.form.bias_at(torch.as_tensor(tokens), queries)
+        rows, form = torch.as_tensor(tokens), self.form
+        if isinstance(form, (Folded, Slicewise)):
+            return form.factors._replace(queries=form.factors.queries[:, :, rows]).bias()
+        bias = form.bias if isinstance(form, Explicit) else None
+        if isinstance(bias, OffsetKeys):
+            bias = bias.bias(self.module.outer_attn.project(self.queries, self.queries)[0])
+        return None if bias is None else bias[:, :, rows]
 
     def inner_attention(self, sentence: int) -> Tensor:
         """The attention of each word of a sentence to each of its words, (heads, m, m)."""
