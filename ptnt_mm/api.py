@@ -12,21 +12,21 @@ if TYPE_CHECKING:  # for editors, which show arguments
     from ptnt_mm.config.read import read_config as read_config
     from ptnt_mm.engine.test import test as test
     from ptnt_mm.engine.train import train as train
+    from ptnt_mm.export.export import export as export
+    from ptnt_mm.inference.infer import infer as infer
+    from ptnt_mm.inference.load import load_predictor as load_predictor
     from ptnt_mm.pages.data.report_data import report_data as report_data
     from ptnt_mm.pages.report.report import report as report
     from ptnt_mm.pages.visualize.visualize import visualize as visualize
-    from ptnt_mm.predict.export.export import export as export
-    from ptnt_mm.predict.infer import infer as infer
-    from ptnt_mm.predict.load import load_predictor as load_predictor
     from ptnt_mm.project.create import create_project as create_project
     from ptnt_mm.project.pretrain import pretrain as pretrain
 
 _MODULES = {
     'check': 'ptnt_mm.check.inspection',
     'create_project': 'ptnt_mm.project.create',
-    'export': 'ptnt_mm.predict.export.export',
-    'infer': 'ptnt_mm.predict.infer',
-    'load_predictor': 'ptnt_mm.predict.load',
+    'export': 'ptnt_mm.export.export',
+    'infer': 'ptnt_mm.inference.infer',
+    'load_predictor': 'ptnt_mm.inference.load',
     'pretrain': 'ptnt_mm.project.pretrain',
     'read_config': 'ptnt_mm.config.read',
     'report': 'ptnt_mm.pages.report.report',

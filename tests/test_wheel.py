@@ -12,8 +12,8 @@ import pytest
 from markdown_it import MarkdownIt
 from repository import ROOT
 
+from ptnt_mm.export.formats import PACKAGES
 from ptnt_mm.pages.report.report import _PACKAGES
-from ptnt_mm.predict.export.formats import PACKAGES
 from ptnt_mm.version import __version__
 
 SCRIPT = f'ptnt_mm-{__version__}.data/scripts/ptnt'

@@ -164,7 +164,7 @@ def infer(args: Namespace) -> None:
         from ptnt_mm.api import infer
         from ptnt_mm.config.zoo import PROJECT_CONFIG
         from ptnt_mm.deploy.export_info import SUFFIXES
-        from ptnt_mm.predict.source import default_out
+        from ptnt_mm.inference.source import default_out
 
     if Path(args.config).suffix not in SUFFIXES:
         config, checkpoint = _config_and_checkpoint_of(args)
@@ -238,7 +238,7 @@ def _others(words: list[str], config: 'Config') -> list[tuple['Config', str | No
 def checkpoint(args: Namespace) -> None:
     """Inspect, convert or publish a checkpoint."""
     with importing():
-        from ptnt_mm.predict.hub import publish_to_hub
+        from ptnt_mm.export.hub import publish_to_hub
         from ptnt_mm.weights.files import (
             convert_checkpoint,
             describe_checkpoint,

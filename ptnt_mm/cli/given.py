@@ -81,7 +81,7 @@ def _weights_file(file: str, args: Namespace) -> None:
 
 
 def _export_file(out: Path, args: Namespace) -> None:
-    from ptnt_mm.predict.export.format_names import choose_format
+    from ptnt_mm.export.format_names import choose_format
 
     choose_format(out, args.format)
     check_new(out, args.overwrite)

@@ -10,7 +10,7 @@ from ptnt_mm.cli.arguments import Command, Option, Switch
 from ptnt_mm.cli.options import COMMANDS, as_flags, with_tables
 from ptnt_mm.data.demo.dataset import DemoSpec
 from ptnt_mm.engine.modes import LOG_BACKENDS
-from ptnt_mm.predict.export.format_names import FORMATS
+from ptnt_mm.export.format_names import FORMATS
 
 OF_PYTHON = {'command', 'config_name', 'on_findings', 'on_line', 'settings', 'splits'}
 """Keyword arguments that are not options."""

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 import torch
+from inference.samples import photograph
 from PIL import Image
-from predict.samples import photograph
 
 from ptnt_mm.cli.main import run as run_command
 from ptnt_mm.models import PyramidTNT

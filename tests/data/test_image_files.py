@@ -5,8 +5,8 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
+from inference.samples import photograph
 from PIL import Image
-from predict.samples import photograph
 
 from ptnt_mm.data.image_files import (
     decoded,

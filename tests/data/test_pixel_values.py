@@ -7,8 +7,8 @@ import cv2
 import numpy as np
 import pytest
 import tifffile
+from inference.samples import photograph
 from PIL import Image
-from predict.samples import photograph
 
 from ptnt_mm.data.decoding import read_values, scaled
 from ptnt_mm.data.image_files import decoded

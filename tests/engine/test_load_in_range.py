@@ -7,10 +7,10 @@ import cv2
 import numpy as np
 import pytest
 import tifffile
+from inference.samples import photograph
 from mmcv.transforms import Compose
 from mmengine.config import Config
 from PIL import Image
-from predict.samples import photograph
 
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.data.decoding import read_rgb, scaled

@@ -24,8 +24,8 @@ from ptnt_mm.data.tiles import Tiling
 from ptnt_mm.engine.evaluation_outputs import add_drawing, add_dump
 from ptnt_mm.engine.runner import build_runner
 from ptnt_mm.engine.tiled_loops import stated_tiling
-from ptnt_mm.predict.export import evaluation
-from ptnt_mm.predict.export.evaluation import evaluate_file
+from ptnt_mm.export import evaluation
+from ptnt_mm.export.evaluation import evaluate_file
 from ptnt_mm.utils.errors import UserError
 
 METRIC = 'ptnt_mm.engine.mmdet_metrics.DenseCocoMetric'

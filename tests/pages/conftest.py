@@ -1,5 +1,5 @@
 """The detector's checkpoint of the tests of inference."""
 
-from predict.conftest import checkpoint
+from inference.conftest import checkpoint
 
 __all__ = ['checkpoint']

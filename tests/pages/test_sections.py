@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from configs.models import narrow
-from predict.samples import NAME, SEGMENTER, photograph
+from inference.samples import NAME, SEGMENTER, photograph
 
 import ptnt_mm
 from ptnt_mm.config.build import build_model

@@ -7,7 +7,7 @@ import pytest
 import torch
 from browser import PHONE, chromium, height, needs_chromium, quiet_page, width
 from configs.models import build
-from predict.samples import CLASSES, NAME, SEGMENTER, photograph, save, write_segmenter
+from inference.samples import CLASSES, NAME, SEGMENTER, photograph, save, write_segmenter
 
 import ptnt_mm
 from ptnt_mm.api import visualize

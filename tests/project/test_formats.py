@@ -13,7 +13,7 @@ from labelformat.formats.yolov8 import YOLOv8ObjectDetectionInput
 from ptnt_mm.data.labels import LabelledImage, Labels, Outcome
 from ptnt_mm.data.recognise import read_labels, recognise
 from ptnt_mm.data.tree import Tree
-from ptnt_mm.predict.source import Results
+from ptnt_mm.inference.source import Results
 from ptnt_mm.project.create import choose_task
 from ptnt_mm.project.profile import leave_out_narrow
 from ptnt_mm.utils.errors import UserError

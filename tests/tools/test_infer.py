@@ -4,8 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from PIL import Image
-from predict.samples import (
+from inference.samples import (
     CLASSES,
     MAP_CLASSES,
     NAME,
@@ -14,6 +13,7 @@ from predict.samples import (
     write_segmenter,
     write_six_images,
 )
+from PIL import Image
 
 import ptnt_mm
 

@@ -11,7 +11,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from PIL import Image, ImageDraw
 from traitlets.config import Config
 
-from ptnt_mm.predict.export.formats import OLDEST_TORCH
+from ptnt_mm.export.formats import OLDEST_TORCH
 from ptnt_mm.utils.errors import UserError
 
 from .workplace import ROOT, load_tool

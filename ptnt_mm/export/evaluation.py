@@ -1,0 +1,146 @@
+"""A config's test set in an export: resizing, a few images, and an evaluation."""
+
+import copy
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from mmengine.config import Config
+from mmengine.model import BaseModel
+
+from ptnt_mm.config.settings import short_name, type_name
+from ptnt_mm.config.view import ConfigView
+from ptnt_mm.data.decoding import Range, read_rgb
+from ptnt_mm.data.image_files import find_images
+from ptnt_mm.deploy import Deployed
+from ptnt_mm.engine.load_in_range import stated_range
+from ptnt_mm.engine.runner import build_runner
+from ptnt_mm.engine.tiled_loops import stated_tiling
+from ptnt_mm.inference.predictor import fill_sample
+from ptnt_mm.registry import MODELS
+from ptnt_mm.utils.errors import UserError
+
+
+def resizing(view: ConfigView) -> tuple[list[int] | None, bool]:
+    """Width and height that the test pipeline resizes into, and whether it keeps the aspect ratio.
+
+    Raises a UserError for a step that changes images in a way unsupported by ``ptnt_mm.deploy``.
+    """
+    scale, keep_ratio = None, True
+    for step in view.test.pipeline:
+        kind = type_name(step)
+        if kind == 'Resize' and step.get('scale') is not None:
+            scale = step['scale']
+            scale = [scale, scale] if isinstance(scale, int) else list(scale)
+            keep_ratio = bool(step.get('keep_ratio', False))
+        elif not short_name(step).startswith(('Load', 'Pack')):
+            raise UserError(
+                f'the test pipeline has {kind}: exported files support only Resize with a scale. '
+                'Use a config without that step'
+            )
+    return scale, keep_ratio
+
+
+def check_loading(view: ConfigView) -> None:
+    """Raise a UserError if the test pipeline loads images in a way that files do not have.
+
+    Values in float32 are allowed: they are resized without rounding to 8 bits.
+    """
+    step = next(iter(view.test.pipeline), {})
+    kind = type_name(step)
+    if kind not in ('LoadImageFromFile', 'LoadImageInRange'):
+        raise UserError(
+            f'the test pipeline begins with {kind}: exported files support only LoadImageFromFile '
+            'and LoadImageInRange'
+        )
+    for setting, usual in (('color_type', 'color'), ('imdecode_backend', 'cv2')):
+        if (value := step.get(setting, usual)) != usual:
+            raise UserError(
+                f'the test pipeline loads with {setting}={value!r}: exported files read images as '
+                f'with {setting}={usual!r}. Use a config without that setting'
+            )
+
+
+def images_of(folder: Path, value_range: Range | None) -> Iterator[np.ndarray]:
+    """The images of a folder, (H, W, 3) uint8, RGB; raises a UserError if there are none.
+
+    ``value_range`` is that of :func:`~ptnt_mm.data.decoding.read_rgb`.
+    """
+    if not folder.is_dir():
+        raise UserError(f'there is no folder {folder}')
+    found = find_images(folder)
+    return (read_rgb(found.root / name, value_range) for name in found.files)
+
+
+def test_images(view: ConfigView, number: int) -> list[np.ndarray]:
+    """The first images of the test set, or patterns if it is missing."""
+    for data_set in view.test.data_sets:
+        for path in data_set.paths():
+            if path.is_dir():
+                return list(islice(images_of(path, stated_range(view.test)), number))
+    return [pattern(seed) for seed in range(number)]
+
+
+def pattern(seed: int, size: tuple[int, int] = (480, 640)) -> np.ndarray:
+    """Coloured blocks with noise, (H, W, 3) uint8, as a replacement for images."""
+    random = np.random.default_rng(seed)
+    coarse = random.integers(0, 224, (-(-size[0] // 32), -(-size[1] // 32), 3))
+    blocks = coarse.repeat(32, axis=0).repeat(32, axis=1)[: size[0], : size[1]]
+    return (blocks + random.integers(0, 32, blocks.shape)).astype(np.uint8)
+
+
+@MODELS.register_module()
+class DeployedModel(BaseModel):
+    """An exported file as a model for MMEngine's test loop.
+
+    It reads, resizes and pads images itself, as without a host.
+
+    Args:
+        file: The file.
+        runtime: The runtime; by default chosen by the suffix.
+        data_preprocessor: Not used.
+    """
+
+    def __init__(self, file: str, runtime: str | None = None, data_preprocessor: Any = None):
+        super().__init__()
+        self._deployed = Deployed(file, runtime)
+
+    def test_step(self, data: dict) -> list:
+        """Fill in the predictions of a batch of samples."""
+        samples = data['data_samples']
+        return [fill_sample(sample, self._deployed(sample.img_path)) for sample in samples]
+
+    def forward(self, *args: Any, **options: Any) -> None:
+        """Not used: there is nothing to train."""
+
+
+@MODELS.register_module()
+class DeployedOnTiles(DeployedModel):
+    """An exported file that gets the tiles of :class:`~ptnt_mm.engine.tiled_loops.TiledTestLoop`.
+
+    Arguments are those of DeployedModel.
+    """
+
+    def test_step(self, data: dict) -> list:
+        """Fill in the predictions of samples; ``inputs`` (3, h, w), BGR, are not resized."""
+        pixels = (image.numpy().transpose(1, 2, 0) for image in data['inputs'])
+        found = (self._deployed(image[..., ::-1].astype(np.uint8)) for image in pixels)
+        return [fill_sample(*pair) for pair in zip(data['data_samples'], found, strict=True)]
+
+
+def evaluate_file(config: Config, file: Path, work_dir: Path) -> dict:
+    """The metrics of an exported file, by name, on the test set of a config."""
+    view = ConfigView(copy.deepcopy(config))
+    is_tiled = stated_tiling(view) is not None
+    if is_tiled:
+        for data_set in view.test.data_sets:
+            data_set.settings['pipeline'] = [
+                dict(type='Resize', scale_factor=1.0) if type_name(step) == 'Resize' else step
+                for step in data_set.pipeline
+            ]
+    kind = 'DeployedOnTiles' if is_tiled else 'DeployedModel'
+    view.config.model = dict(type=kind, file=str(file))
+    view.config.update(load_from=None, resume=False, work_dir=str(work_dir))
+    return build_runner(view).test()

@@ -1,4 +1,0 @@
-"""Export of a model to a file for other runtimes, for ``ptnt export``.
-
-``ptnt_mm.deploy`` runs the file without torch.
-"""

@@ -1,0 +1,402 @@
+"""Export from a config and a checkpoint, the comparison, and predictions without torch."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from filelock import FileLock
+from inference.samples import CLASSES, save
+from mmengine.config import Config
+from PIL import Image
+from repository import ROOT
+
+import ptnt_mm
+from ptnt_mm.cli.main import run
+from ptnt_mm.config.view import ConfigView
+from ptnt_mm.deploy import Deployed
+from ptnt_mm.deploy.export_info import read_export_info
+from ptnt_mm.deploy.pixels import prepared
+from ptnt_mm.deploy.runtimes import load_runtime
+from ptnt_mm.export import export as exporting
+from ptnt_mm.export.comparison import compare
+from ptnt_mm.export.evaluation import DeployedModel
+from ptnt_mm.export.export import export
+from ptnt_mm.export.formats import (
+    OLDEST_TORCH,
+    freeze_tables,
+    take_graph,
+    to_onnx,
+    write_program,
+)
+from ptnt_mm.export.supported_models import build_network, load_end_to_end
+from ptnt_mm.models import PyramidTNT
+from ptnt_mm.utils.errors import UserError
+
+from .models import decided_model, narrow_config
+from .test_end_to_end import photograph
+
+pytestmark = pytest.mark.skipif(
+    torch.__version__ < OLDEST_TORCH, reason='torch is too old to export'
+)
+
+NAME = 'demo_mask_rcnn_ptnt_ti'
+
+ON_LINUX = pytest.mark.skipif(sys.platform != 'linux', reason='quantisation needs Linux')
+
+COMMAND = ('x.py', 'x.pth', '--size', '192', '256')
+
+
+@pytest.fixture(scope='module')
+def config(micro_arch: dict) -> Config:
+    shallow = dict(micro_arch, depths=(1,) * 4, inner_depths=(1,) * 4)
+    return narrow_config(NAME, shallow)
+
+
+@pytest.fixture(scope='module')
+def folder(config: Config, common: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a checkpoint, photographs, and the file that was exported of it.
+
+    The first of the parallel processes makes it, each takes a copy.
+    """
+    shared = common / 'exported'
+    with FileLock(shared.with_suffix('.lock')):
+        if not (shared / 'x.onnx').exists():
+            make_export(config, shared)
+    return Path(shutil.copytree(shared, tmp_path_factory.mktemp('export') / 'copy'))
+
+
+def make_export(config: Config, folder: Path) -> None:
+    (folder / 'photos').mkdir(parents=True)
+    config.dump(folder / 'x.py')
+    save(decided_model(config), config, dict(classes=CLASSES), folder / 'x.pth')
+    for number, size in enumerate([(192, 256), (90, 120)]):
+        Image.fromarray(photograph(*size)).save(folder / 'photos' / f'{number}.png')
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert run('export', [*COMMAND, '--out', 'x.onnx']) == 0
+
+
+def test_the_file_contains_facts_about_itself(folder: Path):
+    about = read_export_info(folder / 'x.onnx')
+    assert about.task == 'detection' and tuple(about.classes) == CLASSES
+    assert about.size == [192, 256] and about.scale == [256, 192]
+    assert set(about.thresholds) == {'score', 'overlap', 'boxes', 'mask'}
+    assert not list(folder.glob('.*'))
+
+
+def test_only_standard_operators_are_used(folder: Path):
+    import onnx
+
+    model = onnx.load(folder / 'x.onnx')
+    onnx.checker.check_model(model)
+    assert {node.domain for node in model.graph.node} <= {'', 'ai.onnx'}
+    kinds = {node.op_type for node in model.graph.node}
+    assert {'NonMaxSuppression', 'RoiAlign'} <= kinds
+    resized = [node for node in model.graph.node if node.op_type == 'Resize']
+    modes = {attribute.s for node in resized for attribute in node.attribute}
+    assert b'nearest' in modes and b'cubic' not in modes, 'tables are resized before'
+    (entry,) = [entry for entry in model.metadata_props if entry.key == 'ptnt_mm']
+    assert json.loads(entry.value)['task'] == 'detection'
+
+
+def test_runtimes_agree(folder: Path):
+    photo = folder / 'photos' / '1.png'
+    found = Deployed(folder / 'x.onnx')(photo)
+    assert found.boxes.shape == (len(found.scores), 4) and len(found.scores) > 3
+    assert found.boxes.max() <= 120 and found.masks.shape == (len(found.scores), 90, 120)
+    assert (found.masks.any((1, 2))).any()
+    again = Deployed(folder / 'x.onnx', runtime='openvino')([photo])[0]
+    for one, other in zip(found, again, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-3)
+
+
+def take_the_exported_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Use the graph of x.onnx again: its export takes most of the time."""
+    whole = Path('x.onnx')
+    body = whole.read_bytes()[: read_export_info(whole).length]
+    monkeypatch.setattr(exporting, 'take_program', lambda *args: (None, body))
+
+
+@pytest.mark.parametrize(
+    ('words', 'precision', 'stored'),
+    [
+        ('--out float.xml --format openvino', 'float32', b'"f32"'),
+        ('--out half.onnx --half', 'float16', b'_half'),
+        ('--out half.xml --half', 'float16', b'"f16"'),
+        pytest.param(
+            '--out int8.xml --int8 --calibrate photos', 'int8', b'FakeQuantize', marks=ON_LINUX
+        ),
+    ],
+)
+def test_the_command_writes_what_its_flags_say(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, words: str, precision: str, stored: bytes
+):
+    """Except for 8 bits, the command itself compares with the host, and fails if they differ.
+
+    The next test writes an ONNX file of 8 bits.
+    """
+    monkeypatch.chdir(folder)
+    take_the_exported_graph(monkeypatch)
+    assert run('export', [*COMMAND, *words.split()]) == 0
+    is_similar_and_stored_as(Path(words.split()[1]), precision, stored)
+
+
+def is_similar_and_stored_as(out: Path, precision: str, stored: bytes) -> None:
+    about, whole = read_export_info(out), Path('x.onnx')
+    assert about.precision == precision
+    assert out.read_bytes().count(stored) > 20
+    inputs, _ = prepared(photograph(192, 256), about.scale, about.keep_ratio, about.size)
+    found, expected = (load_runtime(file, None)(inputs) for file in (out, whole))
+    assert abs(found['scores'] - expected['scores']).mean() < 0.1
+
+
+@ON_LINUX
+def test_metrics_are_printed_before_and_after_quantising(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+):
+    """The boxes that the file finds are the truth, so it finds nearly all of them."""
+    monkeypatch.chdir(folder)
+    take_the_exported_graph(monkeypatch)
+    photos = [folder / 'photos' / f'{number}.png' for number in range(2)]
+    truth = dict(images=[], annotations=[])
+    truth['categories'] = [dict(id=i, name=name) for i, name in enumerate(CLASSES)]
+    for number, found in enumerate(Deployed('x.onnx')(photos)):
+        with Image.open(photos[number]) as image:
+            width, height = image.size
+        row = dict(id=number, file_name=photos[number].name, width=width, height=height)
+        truth['images'].append(row)
+        for (left, top, right, bottom), label in zip(found.boxes, found.labels, strict=True):
+            box = [float(value) for value in (left, top, right - left, bottom - top)]
+            corners = [left, top, right, top, right, bottom, left, bottom]
+            row = dict(id=len(truth['annotations']) + 1, image_id=number, category_id=int(label))
+            row.update(bbox=box, area=box[2] * box[3], iscrowd=0)
+            row.update(segmentation=[[float(value) for value in corners]])
+            truth['annotations'].append(row)
+    (folder / 'truth.json').write_text(json.dumps(truth))
+    data = 'test_dataloader.dataset.'
+    settings = (
+        *(f'{data}data_root=./', f'{data}ann_file=truth.json', f'{data}data_prefix.img=photos'),
+        *('test_dataloader.num_workers=0', 'test_dataloader.persistent_workers=False'),
+        *('test_evaluator.ann_file=truth.json', 'test_evaluator.metric=bbox'),
+    )
+    words = '--out evaluated.onnx --int8 --calibrate photos --evaluate --cfg-options'
+    assert run('export', [*COMMAND, *words.split(), *settings]) == 0
+    before, after = capsys.readouterr().out.split('Quantised to 8 bits')
+    plain, quantised = (
+        [float(value) for value in re.findall(r'^AP +(\S+)$', said, re.MULTILINE)]
+        for said in (before, after)
+    )
+    assert len(plain) == len(quantised) == 1 and plain[0] > 0.9
+    assert 0 < quantised[0] < plain[0], 'the second file is evaluated, not the first one again'
+    out = Path('evaluated.onnx')
+    is_similar_and_stored_as(out, 'int8', b'QuantizeLinear')
+    assert read_export_info(out).length < 0.8 * read_export_info(Path('x.onnx')).length
+
+
+def test_a_program_is_written_with_what_it_is(folder: Path):
+    about = read_export_info(folder / 'x.onnx')
+    program = torch.export.export(torch.nn.ReLU(), (torch.ones(2),))
+    write_program(folder / 'x.pt2', program, about)
+    said = {'ptnt_mm.json': ''}
+    loaded = torch.export.load(folder / 'x.pt2', extra_files=said).module()
+    assert loaded(-torch.ones(2)).tolist() == [0, 0]
+    assert json.loads(said['ptnt_mm.json'])['checkpoint'] == 'x.pth'
+
+
+def test_neither_torch_nor_a_host_is_imported(folder: Path):
+    code = (
+        'import sys\n'
+        'for name in ("torch", "mmengine", "mmcv", "mmdet", "mmseg", "cv2", "rich", "packaging"):\n'
+        '    sys.modules[name] = None\n'
+        'from ptnt_mm.deploy import Deployed\n'
+        'print(len(Deployed("x.onnx")("photos/1.png").boxes))'
+    )
+    done = subprocess.run(
+        [sys.executable, '-W', 'ignore', '-c', code],
+        cwd=folder,
+        env=dict(PYTHONPATH=str(ROOT)),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) == len(Deployed(folder / 'x.onnx')(folder / 'photos/1.png').boxes)
+
+
+def test_an_evaluation_takes_the_file(folder: Path):
+    from mmdet.structures import DetDataSample
+
+    photo = str(folder / 'photos' / '1.png')
+    model, sample = DeployedModel(str(folder / 'x.onnx')), DetDataSample()
+    sample.set_metainfo(dict(img_path=photo))
+    (found,) = model.test_step(dict(data_samples=[sample]))
+    boxes, scores, labels, masks = Deployed(folder / 'x.onnx')(photo)
+    for name, expected in dict(bboxes=boxes, scores=scores, labels=labels, masks=masks).items():
+        np.testing.assert_array_equal(found.pred_instances[name].numpy(), expected)
+
+
+def test_features_are_not_evaluated(folder: Path, config: Config, monkeypatch):
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(ConfigView, 'require_files', lambda view, splits: None)
+    config = Config(config.to_dict())
+    config.model.test_cfg.rcnn.nms.type = 'soft_nms'
+    with pytest.raises(UserError, match='`evaluate=True` needs boxes or a map'):
+        export(config, 'x.pth', Path('y.onnx'), evaluate=True)
+
+
+def test_infer_takes_the_file(folder: Path, capsys: pytest.CaptureFixture):
+    words = [str(folder / 'photos'), str(folder / 'x.onnx'), '--out', str(folder / 'out')]
+    assert run('infer', [*words, '--score-thr', '0.01']) == 0
+    found = json.loads((folder / 'out' / 'predictions.json').read_text())
+    assert len(found['images']) == 2 and found['classes'] == list(CLASSES)
+    assert found['images'][0]['detections'][0]['mask']['size'] == [192, 256]
+    assert run('infer', [*words, '--device', 'cpu']) == 1
+    assert 'an exported file' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize('shift', [1, np.nan])
+def test_a_file_of_other_weights_is_noticed(
+    folder: Path, config: Config, monkeypatch: pytest.MonkeyPatch, shift: float
+):
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(exporting, 'take_program', lambda *args: (None, b''))
+    honest = load_runtime(folder / 'x.onnx', None)
+
+    def moved(inputs: dict) -> dict:
+        found = honest(inputs)
+        return dict(found, boxes=found['boxes'] + np.float32(shift))
+
+    monkeypatch.setattr(exporting, 'as_arrays', lambda *args: moved)
+    monkeypatch.setattr(exporting, 'write_program', lambda out, *args: shutil.copy('x.onnx', out))
+    with pytest.raises(UserError, match='differs from the model by more than 0.001 at 192x256'):
+        export(config, 'x.pth', Path('moved.pt2'), size=(192, 256), overwrite=True)
+    assert not list(folder.glob('moved*')), 'it must not be taken for a good file'
+
+
+@pytest.mark.parametrize(
+    ('words', 'message'),
+    [
+        ('x.pth', 'expected a name that ends in .onnx for onnx'),
+        ('x.onnx --format openvino', 'expected a name'),
+        ('x.onnx', 'x.onnx exists'),
+        ('x.xml', 'x.bin exists'),
+        ('y.pt2 --half', '--half and --calibrate are for ONNX'),
+        ('y.pt2 --int8 --calibrate photos', '--half and --calibrate are for ONNX'),
+        ('y.pt2 --evaluate', '--evaluate runs .onnx and .xml files'),
+        ('y.onnx --half --int8 --calibrate photos', 'cannot be combined'),
+        ('y.onnx --int8', '--int8 and --calibrate FOLDER belong together'),
+        ('y.onnx --calibrate photos', '--int8 and --calibrate FOLDER belong together'),
+        ('y.onnx --int8 --calibrate none', 'there is no folder none'),
+        ('y.onnx --int8 --calibrate empty', 'empty contains no images'),
+    ],
+)
+def test_what_cannot_work_is_said_before_the_work(
+    folder: Path, monkeypatch, capsys: pytest.CaptureFixture, words: str, message: str
+):
+    monkeypatch.chdir(folder)
+    (folder / 'empty').mkdir(exist_ok=True)
+    (folder / 'x.bin').touch()
+    assert run('export', [*COMMAND, '--out', *words.split()]) == 1
+    assert message in capsys.readouterr().err
+    assert not list(folder.glob('y.*'))
+
+
+@pytest.mark.parametrize(
+    ('words', 'message'),
+    [
+        ('--size 64 64 --dynamic', 'not allowed with argument'),
+        ('--size 64 0', "'0' is not an integer above 0"),
+        ('--dynamic --format tflite', "invalid choice: 'tflite'"),
+    ],
+)
+def test_a_command_line_with_too_little_or_too_much(
+    capsys: pytest.CaptureFixture, words: str, message: str
+):
+    with pytest.raises(SystemExit, match='2'):
+        run('export', ['x.py', 'x.pth', '--out', 'x.onnx', *words.split()])
+    assert message in capsys.readouterr().err
+
+
+def test_missing_packages_are_named_before_the_work(config: Config, tmp_path: Path, monkeypatch):
+    monkeypatch.setattr('ptnt_mm.export.export.find_spec', lambda name: None)
+    with pytest.raises(UserError, match='pip install onnx onnxruntime onnxscript$'):
+        export(config, 'x.pth', tmp_path / 'y.onnx')
+
+
+def test_a_classifier_is_refused(config: Config, tmp_path: Path):
+    config = Config(dict(config.to_dict(), default_scope='mmpretrain'))
+    with pytest.raises(UserError, match="default_scope='mmpretrain': expected mmdet or mmseg"):
+        export(config, 'x.pth', tmp_path / 'y.onnx')
+
+
+def test_steps_that_change_images_otherwise_are_refused(folder: Path, config: Config):
+    config = Config(config.to_dict())
+    config.test_dataloader.dataset.pipeline.insert(1, dict(type='RandomCrop', crop_size=(9, 9)))
+    with pytest.raises(UserError, match='the test pipeline has RandomCrop'):
+        export(config, str(folder / 'x.pth'), folder / 'y.onnx')
+
+
+@pytest.mark.parametrize(
+    ('loader', 'named'),
+    [
+        (dict(imdecode_backend='tifffile'), "imdecode_backend='tifffile'"),
+        (dict(color_type='grayscale'), "color_type='grayscale'"),
+        (dict(type='LoadImageFromNDArray'), 'LoadImageFromNDArray'),
+    ],
+)
+def test_loaders_of_other_pixels_are_refused(config: Config, loader: dict, named: str):
+    config = Config(config.to_dict())
+    config.test_dataloader.dataset.pipeline[0].update(loader)
+    with pytest.raises(UserError, match=named):
+        load_end_to_end(ConfigView(config), 'x.pth', None)
+
+
+def test_layers_that_pool_into_fixed_grids_take_any_size(tmp_path: Path):
+    """With the smallest backbone, because our graph takes a minute."""
+    config = ptnt_mm.get_config('upernet_ptnt_s_160k_ade20k')
+    config.model.backbone = dict(type='FourConvolutions', width=8)
+    config.model.neck = None
+    config.model.decode_head.update(in_channels=[8] * 4, channels=8)
+    config.model.auxiliary_head.update(in_channels=8)
+    network = build_network(decided_model(config))
+    body = to_onnx(take_graph(network, (64, 64), dynamic=True), network)
+    file = tmp_path / 'x.onnx'
+    file.write_bytes(body)
+    assert 'AveragePool(' not in repr(network), "the file is compared with mmseg's own layers"
+    for size in [(128, 160), (97, 459), (520, 64)]:
+        inputs, _ = prepared(photograph(*size), None, True, None)
+        differences = compare(load_runtime(file, None), network, inputs)
+        assert differences.within(1e-3), differences
+
+
+def test_a_program_of_torch_takes_any_size(micro_arch: dict):
+    """With another batch, height and width: the graph contains no constants of the example."""
+    config = narrow_config('semantic_fpn_tnt_s_40k_ade20k', micro_arch)
+    network = build_network(decided_model(config))
+    program = take_graph(network, (64, 160), dynamic=True).module(check_guards=False)
+    for size in [(133, 203), (256, 160)]:
+        images = torch.from_numpy(np.stack([photograph(*size)] * 3))
+        sizes = torch.tensor([size] * 3)
+        with torch.no_grad():
+            torch.testing.assert_close(
+                program(images, sizes), network(images, sizes), rtol=1e-4, atol=1e-3
+            )
+
+
+@pytest.mark.parametrize('attention', ['eager', 'fused'])
+@torch.inference_mode()
+def test_frozen_tables_stay_for_all_later_images(micro_arch, attention):
+    image = torch.randn(1, 3, 61, 93)
+    model = PyramidTNT(micro_arch, attention=attention).eval()
+    expected = model(image)
+    freeze_tables(model)
+    torch.testing.assert_close(model(image), expected, rtol=0, atol=0)
+    for name, table in model.named_parameters():
+        if name.endswith(('outer_pos', 'relative_pos')):
+            table.zero_()
+    torch.testing.assert_close(model(image), expected, rtol=0, atol=0)

@@ -1,0 +1,160 @@
+"""``ptnt infer --labels``: what a detector finds becomes labels that ``ptnt new`` reads."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from ptnt_mm.cli.main import run as run_command
+from ptnt_mm.cli.options import COMMANDS
+from ptnt_mm.data.masks import encode_mask
+from ptnt_mm.data.recognise import read_labels, recognise
+from ptnt_mm.data.tree import Tree
+from ptnt_mm.inference import infer as inferring
+from ptnt_mm.inference.image_loaders import LoadedImage, PixelLoader
+from ptnt_mm.inference.label_files import WRITABLE
+from ptnt_mm.utils.errors import UserError
+
+from .test_video import write_video
+
+CLASSES = ('cat', 'dog')
+SIZE = (64, 48)  # width, height
+BOX = [8.0, 4.0, 40.0, 36.0]
+
+
+class Finds:
+    """A detector that finds a dog in each image but the grey ones."""
+
+    classes = CLASSES
+    score_thr = 0.3
+    value_range = None
+    highest_below = None
+    tiling = None
+    finds_objects = True
+    masks = False
+
+    def load(self, image: Path) -> LoadedImage:
+        return image if isinstance(image, LoadedImage) else PixelLoader().file(image)
+
+    def predict(self, image: LoadedImage) -> np.ndarray:
+        return image.pixels
+
+    def describe(self, pixels: np.ndarray) -> dict:
+        if not pixels.std():
+            return dict(detections=[])
+        found = dict(label='dog', score=0.75, box=BOX)
+        if self.masks:
+            mask = np.zeros(pixels.shape[:2], bool)
+            mask[4:36, 8:40] = True
+            found['mask'] = encode_mask(mask)
+        return dict(detections=[found])
+
+
+class Segments(Finds):
+    finds_objects = False
+
+
+def save(file: Path, pixels: np.ndarray | None = None) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    seed = sum(map(ord, file.name))
+    noise = np.random.default_rng(seed).integers(0, 255, (*SIZE[::-1], 3), np.uint8)
+    Image.fromarray(noise if pixels is None else pixels).save(file)
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with pictures, and placeholder files for config and checkpoint."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(inferring, 'load_predictor', lambda *arguments: Finds())
+    (tmp_path / 'x.py').write_text('model = dict()\ntest_dataloader = dict()\n')
+    (tmp_path / 'x.pth').write_bytes(b'\0' * 600)
+    for name in ('a.png', 'below/a.png', 'below/c.jpg'):
+        save(tmp_path / 'data' / 'images' / name)
+    save(tmp_path / 'data' / 'images' / 'grey.png', np.full((*SIZE[::-1], 3), 90, np.uint8))
+    return tmp_path
+
+
+def infer(*words: object) -> int:
+    return run_command('infer', [*map(str, words), '--no-draw'])
+
+
+def test_the_choices_are_the_formats_that_can_be_written():
+    (option,) = (o for o in COMMANDS['infer'].keywords if o.name == 'labels')
+    assert set(option.choices) == set(WRITABLE)
+
+
+@pytest.mark.parametrize('kind', WRITABLE)
+@pytest.mark.parametrize('masks', [False, True])
+def test_predictions_become_labels_of_a_project(place: Path, monkeypatch, kind: str, masks: bool):
+    """Also those in the folder of the data, and with images in subfolders."""
+    monkeypatch.setattr(Finds, 'masks', masks)
+    where = ('--out', 'data/found') if kind != 'yolo' else ('--out', 'found')
+    assert infer('data/images', 'x.py', 'x.pth', '--labels', kind, *where) == 0
+    if kind == 'yolo':  # its labels are in a folder beside that of the images
+        (place / 'found' / 'labels' / 'labels').rename(place / 'data' / 'labels')
+        (place / 'found' / 'labels' / 'classes.txt').rename(place / 'data' / 'classes.txt')
+    tree = Tree(place / 'data')
+    labels = read_labels(tree, recognise(tree))
+    assert recognise(tree).format.name == kind and not labels.problems
+    objects = {str(image.path.relative_to(tree.root)): image.objects for image in labels.images}
+    assert objects.pop('images/grey.png') == ()
+    assert objects.keys() == {f'images/{n}' for n in ('a.png', 'below/a.png', 'below/c.jpg')}
+    for (item,) in objects.values():
+        x, y, width, height = item.box
+        assert item.label == 'dog'
+        assert (x, y, x + width, y + height) == pytest.approx(BOX, abs=0.6)
+        assert (item.segmentation is not None) == (masks and kind != 'voc')
+    assert any('ptnt infer' in note for note in labels.notes) == (kind != 'yolo')
+
+
+def test_masks_that_a_format_has_no_place_for_are_named(place: Path, monkeypatch, capsys):
+    for masks in (False, True):
+        monkeypatch.setattr(Finds, 'masks', masks)
+        assert infer('data/images', 'x.py', 'x.pth', '--labels', 'voc', '--out', str(masks)) == 0
+        assert ('without masks' in capsys.readouterr().out) == masks
+
+
+def test_labels_are_never_replaced(place: Path, capsys):
+    """They may have been corrected for hours."""
+    command = 'data/images', 'x.py', 'x.pth', '--labels', 'labelme', '--out', 'found'
+    assert infer(*command) == 0
+    file = place / 'found' / 'labels' / 'a.json'
+    file.write_text('corrected')
+    assert infer(*command, '--overwrite') == 1
+    assert 'found/labels' in capsys.readouterr().err and file.read_text() == 'corrected'
+    assert infer(*command[:3], '--out', 'found', '--overwrite') == 0
+    assert file.read_text() == 'corrected'
+
+
+@pytest.mark.parametrize('kind', WRITABLE)
+def test_two_images_do_not_share_a_label_file(place: Path, capsys, kind: str):
+    save(place / 'data' / 'images' / 'a.jpg')
+    code = infer('data/images', 'x.py', 'x.pth', '--labels', kind, '--out', 'found')
+    assert code == (kind != 'coco')
+    if code:
+        assert 'a.jpg' in capsys.readouterr().err
+        assert not (place / 'found').exists()
+
+
+def test_other_inputs_and_models_are_refused(place: Path, monkeypatch, capsys):
+    write_video(place / 'film.mp4', 2)
+    assert infer('film.mp4', 'x.py', 'x.pth', '--labels', 'coco') == 1
+    assert 'film.mp4' in capsys.readouterr().err
+    monkeypatch.setattr(inferring, 'load_predictor', lambda *arguments: Segments())
+    assert infer('data/images', 'x.py', 'x.pth', '--labels', 'coco', '--out', 'found') == 1
+    assert '--labels coco' in capsys.readouterr().err
+    assert not (place / 'found').exists()
+
+
+def test_an_unknown_format_is_refused_with_the_nearest(place: Path):
+    with pytest.raises(UserError, match='labelme'):
+        inferring.infer(None, 'x.onnx', place / 'data' / 'images', labels='labelm')
+
+
+def test_classes_without_names_have_numbers(place: Path, monkeypatch):
+    monkeypatch.setattr(Finds, 'classes', None)
+    assert infer('data/images', 'x.py', 'x.pth', '--labels', 'coco', '--out', 'found') == 0
+    content = json.loads((place / 'found' / 'labels' / 'annotations.json').read_text())
+    assert [category['name'] for category in content['categories']] == ['dog']

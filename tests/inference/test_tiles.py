@@ -1,0 +1,208 @@
+"""Detection in the tiles of large images, with and without masks."""
+
+import json
+import tracemalloc
+from pathlib import Path
+from types import SimpleNamespace
+
+import cv2
+import numpy as np
+import pytest
+import torch
+from blobs import SQUARES, Blobs, picture
+from pycocotools import mask as coco
+
+from ptnt_mm.cli.main import run as run_command
+from ptnt_mm.data.masks import encode_mask, encode_patch
+from ptnt_mm.data.tiles import Tiling
+from ptnt_mm.deploy import Detections
+from ptnt_mm.inference import infer as inferring
+from ptnt_mm.inference import load as loading
+from ptnt_mm.inference.detection import ExportedDetector
+from ptnt_mm.inference.load import load_exported, load_predictor
+from ptnt_mm.utils.errors import UserError
+
+from .samples import NAME, photograph
+
+LONG = (10, 106, 190, 150)
+"""It is longer than two tiles."""
+
+
+def detector(**options: bool) -> ExportedDetector:
+    return ExportedDetector(Blobs(**options), dict(classes=('square',)), 0.5)
+
+
+@pytest.mark.parametrize(
+    'kinds', [{}, {'has_masks': True}, {'has_masks': True, 'has_boxes': False}]
+)
+@pytest.mark.parametrize('overlap', [0.2, 0.5])
+def test_objects_across_tiles_are_whole(kinds: dict, overlap: float):
+    image = picture([*SQUARES, LONG])
+    predictor = detector(**kinds)
+    predictor.tile(Tiling(64, overlap))
+    found = predictor.describe(predictor.predict(image))['detections']
+    boxes = sorted(detection['box'] for detection in found)
+    # A pixel of the shrunk image is three of the image.
+    np.testing.assert_allclose(boxes, sorted([*SQUARES, LONG]), atol=4)
+    if 'has_masks' in kinds:
+        masks = np.sum([coco.decode(detection['mask']) for detection in found], axis=0)
+        assert masks.max() == 1
+        assert (masks != (image[..., 0] > 0)).sum() < 0.15 * masks.sum()
+
+
+def test_tiles_of_an_image_and_the_whole_are_seen_in_turn():
+    predictor = detector()
+    predictor.tile(Tiling(64, 0.25))
+    predictor.predict(picture(SQUARES))
+    assert set(predictor.model.shapes) == {(64, 64), (51, 64)}  # 200 x 160 shrunk to 64 x 51
+    assert predictor.model.shapes.count((51, 64)) == 1
+
+
+@pytest.mark.parametrize('masks', [False, True])
+def test_an_image_that_fits_is_not_cut(masks: bool):
+    whole, tiled = detector(has_masks=masks), detector(has_masks=masks)
+    tiled.tile(Tiling(200))
+    image = picture(SQUARES)
+    assert tiled.describe(tiled.predict(image)) == whole.describe(whole.predict(image))
+    assert len(tiled.model.shapes) == 1
+
+
+def test_large_objects_are_found_in_the_whole_image():
+    """A tile sees a part of them, which a real detector may not know."""
+
+    class OnlyWhole(Blobs):
+        def __call__(self, pixels: np.ndarray) -> Detections:
+            found = super().__call__(pixels)
+            inside = (found.boxes[:, 0] > 0) & (found.boxes[:, 2] < pixels.shape[1])
+            inside &= (found.boxes[:, 1] > 0) & (found.boxes[:, 3] < pixels.shape[0])
+            boxes, scores, labels = (
+                values[inside] for values in (found.boxes, found.scores, found.labels)
+            )
+            return Detections(boxes, scores, labels, None)
+
+    predictor = ExportedDetector(OnlyWhole(), dict(classes=('square',)), 0.5)
+    predictor.tile(Tiling(64, 0.2))
+    (box,) = predictor.predict(picture([(20, 20, 180, 140)])).pred_instances.bboxes.tolist()
+    np.testing.assert_allclose(box, [20, 20, 180, 140], atol=3)
+
+
+@pytest.mark.parametrize('masks', [False, True])
+def test_nothing_is_found_in_an_empty_image(masks: bool):
+    predictor = detector(has_masks=masks)
+    predictor.tile(Tiling(64))
+    image = picture([])
+    sample = predictor.predict(image)
+    assert predictor.describe(sample) == dict(detections=[])
+    np.testing.assert_array_equal(predictor.draw(image, sample), image)
+
+
+def test_a_tile_is_detected_as_a_cropped_picture_is(checkpoint: Path):
+    import ptnt_mm
+
+    predictor = load_predictor(ptnt_mm.get_config(NAME), str(checkpoint), 'cpu', 0.5)
+    image = photograph(64, 150)
+    windows = Tiling(64, 0.0).windows(150, 64)
+    best = [predictor.predict(np.ascontiguousarray(image[:, w[0] : w[2]])) for w in windows]
+    highest = max(float(sample.pred_instances.scores.max()) for sample in best)
+    predictor.tile(Tiling(64, 0.0))
+    found = predictor.predict(image).pred_instances
+    torch.testing.assert_close(float(found.scores.max()), highest)
+    assert found.bboxes[:, 2].max() > 64  # in pixels of the whole image
+
+
+def test_masks_of_a_large_image_take_no_memory_of_its_size():
+    squares = [
+        (40 * i + 5, 40 * j + 5, 40 * i + 15, 40 * j + 15) for i in range(50) for j in (0, 3)
+    ]
+    image = picture(squares, 2000, 2000)
+    predictor = detector(has_masks=True)
+    predictor.tile(Tiling(128))
+    tracemalloc.start()
+    try:
+        found = predictor.describe(predictor.predict(image))['detections']
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(found) == len(squares)
+    assert peak < 10 * image.nbytes // 3  # with masks of full size, a hundred times
+
+
+@pytest.mark.parametrize('size', [(1, 1), (5, 3), (20, 30)])
+def test_a_patch_is_encoded_as_the_whole_mask(size: tuple[int, int]):
+    random = np.random.default_rng(0)
+    for _ in range(20):
+        width, height = random.integers(0, np.array(size) + 1)
+        left, top = random.integers(0, np.array(size) - (width, height) + 1).tolist()
+        pixels = random.random((height, width)) < 0.5
+        whole = np.zeros(size[::-1], bool)
+        whole[top : top + height, left : left + width] = pixels
+        assert encode_patch(pixels, left, top, size) == encode_mask(whole)
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(inferring, 'load_exported', lambda *_: detector(has_masks=True))
+    cv2.imwrite('large.png', picture([*SQUARES, LONG]))
+    Path('model.onnx').touch()
+    return tmp_path
+
+
+def test_the_command(place: Path, capsys: pytest.CaptureFixture):
+    flags = '--tile 64 --overlap 0.25 --labels coco --out out'
+    assert run_command('infer', ['large.png', 'model.onnx', *flags.split()]) in (None, 0)
+    (image,) = json.loads(Path('out/predictions.json').read_text())['images']
+    assert len(image['detections']) == 5
+    drawn = cv2.imread('out/drawn/large.png')
+    assert drawn.shape == (160, 200, 3)
+    # The tint of a mask.
+    assert (drawn[125, 100] != 255).any()
+    assert list(Path('out/labels').rglob('*.json'))
+    assert '64 pixels' in capsys.readouterr().out
+
+
+def test_the_tiles_of_a_config_are_used(checkpoint: Path):
+    import ptnt_mm
+
+    config = ptnt_mm.get_config(NAME)
+    config.test_cfg = dict(type='TiledTestLoop', tile=64, overlap=0.5)
+    assert load_predictor(config, str(checkpoint), 'cpu').tiling == Tiling(64, 0.5)
+
+
+def test_the_tiles_of_an_exported_file_are_used(monkeypatch: pytest.MonkeyPatch):
+    about = SimpleNamespace(task='detection', value_range=None, tiling=[64, 0.25])
+    deployed = SimpleNamespace(classes=['square'], about=about)
+    monkeypatch.setattr(loading, 'Deployed', lambda file: deployed)
+    assert load_exported(Path('model.onnx')).tiling == Tiling(64, 0.25)
+    about.tiling = None
+    assert load_exported(Path('model.onnx')).tiling is None
+
+
+@pytest.mark.parametrize(('flags', 'are_cut'), [('', True), ('--tile 0', False)])
+def test_images_can_stay_whole(
+    flags: str, are_cut: bool, place: Path, monkeypatch: pytest.MonkeyPatch
+):
+    predictor = detector()
+    predictor.tile(Tiling(64))
+    monkeypatch.setattr(inferring, 'load_exported', lambda *_: predictor)
+    run_command('infer', ['large.png', 'model.onnx', '--out', 'out', *flags.split()])
+    assert (len(predictor.model.shapes) > 1) == are_cut
+
+
+@pytest.mark.parametrize(
+    'flags',
+    ['--tile 16', '--tile 64 --overlap 1', '--overlap 0.3', '--tile 0 --overlap 0.3'],
+    ids=str.split,
+)
+def test_flags_that_cannot_be_are_refused(flags: str, place: Path, capsys):
+    assert run_command('infer', ['large.png', 'model.onnx', '--out', 'out', *flags.split()]) == 1
+    assert flags.split()[-2] in capsys.readouterr().err
+    assert not Path('out').exists()
+
+
+def test_models_that_find_no_objects_are_refused():
+    from ptnt_mm.inference.segmentation import ExportedSegmenter
+
+    segmenter = ExportedSegmenter(None, dict(classes=('sky',)), None)
+    with pytest.raises(UserError, match='tile=64'):
+        segmenter.tile(Tiling(64))

@@ -1,0 +1,264 @@
+"""Identities of objects in a video: the tracker, and what ``ptnt infer --track`` writes."""
+
+import json
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import cv2
+import manual
+import numpy as np
+import pytest
+import torch
+from configs.models import narrow
+from repository import ROOT
+
+import ptnt_mm
+from ptnt_mm.cli.main import run as run_command
+from ptnt_mm.data.image_files import Images
+from ptnt_mm.deploy import Detections
+from ptnt_mm.inference import infer as inferring
+from ptnt_mm.inference import tracking
+from ptnt_mm.inference.detection import ExportedDetector
+from ptnt_mm.inference.load import load_predictor
+from ptnt_mm.inference.tracking import Tracker, in_frame_order
+from ptnt_mm.inference.video import open_video
+from ptnt_mm.utils.errors import UserError
+
+from .samples import NAME
+from .test_video import write_video
+
+SIZE = (64, 96)
+"""Height and width of the frames of ``write_video``."""
+
+
+@pytest.fixture
+def trackers() -> None:
+    pytest.importorskip('trackers')
+
+
+class Moving:
+    """Detects two squares that move apart, in another order in each frame; from frame 6 a third.
+
+    Nothing is found in frame 4. The third has another class in every second frame.
+    """
+
+    def __init__(self, has_masks: bool = False, has_boxes: bool = True):
+        self._frame = count()
+        self._has_masks, self._has_boxes = has_masks, has_boxes
+
+    def __call__(self, pixels: np.ndarray) -> Detections:
+        t = next(self._frame)
+        lefts, tops = [30 - 2 * t, 40 + 2 * t, 40], [5, 30, 44]
+        shown = [] if t == 4 else [0, 1, 2] if t >= 6 else [0, 1]
+        shown = shown[::-1] if t % 2 else shown
+        boxes = np.array([[lefts[i], tops[i], lefts[i] + 16, tops[i] + 16] for i in shown])
+        boxes = boxes.reshape(-1, 4).astype(np.float32)
+        masks = np.zeros((len(shown), *pixels.shape[:2]), bool)
+        for mask, (x1, y1, x2, y2) in zip(masks, boxes.astype(int), strict=True):
+            mask[y1:y2, x1:x2] = True
+        return Detections(
+            boxes if self._has_boxes else np.zeros_like(boxes),
+            np.array([0.9 - 0.1 * i for i in shown], np.float32),
+            np.array([t % 2 if i == 2 else i for i in shown], np.int64),
+            masks if self._has_masks else None,
+        )
+
+
+def detector(score_thr: float | None = None, **options: bool) -> ExportedDetector:
+    meta = dict(classes=('cup', 'ball'), palette=[(255, 0, 0), (0, 0, 255)])
+    return ExportedDetector(Moving(**options), meta, score_thr)
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with a video of 12 frames, and an exported file that detects squares."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(inferring, 'load_exported', lambda file, score_thr: detector(score_thr))
+    write_video(tmp_path / 'clip.avi', frames=12, code='MJPG')
+    (tmp_path / 'x.onnx').touch()
+    return tmp_path
+
+
+def infer(*words: object) -> int:
+    return run_command('infer', [str(words[0]), 'x.onnx', '--track', *map(str, words[1:])])
+
+
+def tracks(folder: Path) -> list[dict]:
+    """For each frame, the number of each class and row of pixels."""
+    images = json.loads((folder / 'predictions.json').read_text())['images']
+    return [{d['box'][1]: d['track_id'] for d in image['detections']} for image in images]
+
+
+FOLLOWED = [
+    {5: None, 30: None},
+    *[{5: 1, 30: 2}] * 3,
+    {},
+    {5: None, 30: None},
+    {5: None, 30: None, 44: None},
+    *[{5: 1, 30: 2, 44: None}] * 2,
+    *[{5: 1, 30: 2, 44: 3}] * 3,
+]
+"""The numbers of the squares in the 12 frames."""
+
+
+def test_numbers_are_kept(place: Path, trackers: None, capsys: pytest.CaptureFixture):
+    assert infer('clip.avi', '--out', 'out') == 0
+    assert tracks(place / 'out') == FOLLOWED
+    assert 'Found 28 objects in 11 of 12 images: 3 tracks' in capsys.readouterr().out
+
+
+def test_the_next_video_starts_from_1(place: Path, trackers: None):
+    for name in ('a', 'b'):
+        assert infer('clip.avi', '--out', name, '--no-draw') == 0
+    assert tracks(place / 'a') == tracks(place / 'b') == FOLLOWED
+
+
+def test_only_scores_that_count_are_followed(place: Path, trackers: None):
+    assert infer('clip.avi', '--out', 'out', '--score-thr', 0.85) == 0
+    assert [*tracks(place / 'out')[3].items()] == [(5, 1)]
+
+
+def test_a_folder_of_frames(place: Path, trackers: None):
+    frames = place / 'frames'
+    frames.mkdir()
+    for number, frame in enumerate(open_video(place / 'clip.avi')):
+        # In the order of text, 10 comes before 2.
+        cv2.imwrite(str(frames / f'frame_{number}.png'), frame)
+    # A damaged frame is reported, and does not disturb the others.
+    (frames / 'frame_12.png').write_bytes(b'no image')
+    assert infer(frames, '--out', 'out') == 1
+    found = json.loads((place / 'out' / 'predictions.json').read_text())
+    assert [image['file'] for image in found['images']] == [f'frame_{i}.png' for i in range(12)]
+    assert tracks(place / 'out') == FOLLOWED
+    assert [failed['file'] for failed in found['failed']] == ['frame_12.png']
+
+
+def test_a_video_that_is_damaged_in_the_middle(place: Path, trackers: None):
+    whole = bytearray((place / 'clip.avi').read_bytes())
+    place.joinpath('cut.avi').write_bytes(whole[: 2 * len(whole) // 3])
+    assert infer('cut.avi', '--out', 'out') == 1
+    found = json.loads((place / 'out' / 'predictions.json').read_text())
+    assert found['finished'] is False
+    assert 3 < len(found['images']) < 12
+    assert tracks(place / 'out') == FOLLOWED[: len(found['images'])]
+
+
+def colours(found: ExportedDetector, frames: int) -> Iterator[dict[int, set]]:
+    """For each frame, the colours at the upper left corner of the boxes of each track."""
+    for _ in range(frames):
+        frame = np.zeros((*SIZE, 3), np.uint8)
+        sample = found.predict(frame)
+        drawn = found.draw(frame, sample)
+        objects = sample.pred_instances
+        yield {
+            number: tuple(drawn[int(box[3]), int(box[0]) + 8].tolist())
+            for number, box in zip(objects.track_ids.tolist(), objects.bboxes, strict=True)
+        }
+
+
+def test_a_track_has_one_colour(trackers: None):
+    followed = detector()
+    followed.track(25)
+    seen = [*colours(followed, 12)]
+    for number in (1, 2, 3):
+        assert len({frame[number] for frame in seen if number in frame}) == 1
+    last = seen[-1]
+    assert len(set(last.values())) == 3, 'also of two objects of the same class'
+    assert seen[0][0] == (128, 128, 128), 'none yet'
+
+
+@pytest.mark.parametrize('has_boxes', [True, False], ids=['boxes and masks', 'only masks'])
+def test_masks(has_boxes: bool, trackers: None):
+    followed = detector(has_masks=True, has_boxes=has_boxes)
+    followed.track(25)
+    frame = np.zeros((*SIZE, 3), np.uint8)
+    for _ in range(10):
+        sample = followed.predict(frame)
+        found = followed.describe(sample)['detections']
+        assert followed.draw(frame, sample).shape == frame.shape
+    assert [(d['box'][1], d['track_id']) for d in found] == [(5, 1), (30, 2), (44, 3)]
+    assert all(d['mask']['size'] == [*SIZE] for d in found)
+
+
+def test_without_tracking_nothing_changes():
+    sample = detector().predict(np.zeros((*SIZE, 3), np.uint8))
+    found = detector().describe(sample)['detections']
+    assert [set(detection) for detection in found] == [{'label', 'score', 'box'}] * 2
+
+
+def test_an_object_that_is_gone_for_half_a_second(trackers: None):
+    numbers = []
+    tracker = Tracker(frame_rate=20)
+    for t in range(40):
+        boxes = torch.tensor([[t, 10, t + 20, 30]])[: 0 if 10 <= t < 20 else 1]
+        numbers += tracker.update(boxes, torch.ones(len(boxes))).tolist()
+    # 30 detections: the first is alone, the next gap is before the eleventh.
+    assert [i for i, number in enumerate(numbers) if number != 1] == [0, 10, 11]
+    assert tracker.count == 1
+
+
+def test_colours_repeat():
+    from mmengine.structures import InstanceData
+
+    ids = torch.tensor([1, 64, 0, 2])
+    shown, meta = tracking.by_track(InstanceData(track_ids=ids), ['a', 'b', 'c', 'd'])
+    first, again, none, second = (meta['palette'][label] for label in shown.labels)
+    assert first == again and len({first, none, second}) == 3
+    assert shown.label_names == ['#1 a', '#64 b', 'c', '#2 d']
+
+
+def test_frames_are_in_natural_order():
+    names = ['f10.png', 'f9.png', 'f009.png', 'f2b.png', 'f2.png', 'g1.png', '11.png']
+    ordered = in_frame_order(Images(Path('x'), tuple(map(Path, names)))).files
+    expected = ['11.png', 'f2.png', 'f2b.png', 'f009.png', 'f9.png', 'f10.png', 'g1.png']
+    assert [*map(str, ordered)] == expected
+
+
+@pytest.mark.parametrize('files', [['one.png'], ['left/1.png', 'right/1.png']])
+def test_what_is_no_video_is_refused(files: list[str], place: Path, monkeypatch, capsys):
+    monkeypatch.setattr(inferring, 'require_trackers', lambda: None)
+    for name in files:
+        file = place / 'in' / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        cv2.imwrite(str(file), np.zeros((8, 8, 3), np.uint8))
+    assert infer('in', '--out', 'out') == 1
+    said = capsys.readouterr().err
+    assert '--track' in said and all(name.split('/')[0] in said for name in files)
+    assert not (place / 'out').exists()
+
+
+@pytest.mark.parametrize('name', ['demo_semantic_fpn_ptnt_ti', 'demo_classifier_ptnt_ti'])
+def test_other_models_are_refused(name: str, micro_arch: dict, place: Path, monkeypatch, capsys):
+    predictor = load_predictor(narrow(ptnt_mm.get_config(name), micro_arch), None, 'cpu')
+    monkeypatch.setattr(inferring, 'load_exported', lambda file, score_thr: predictor)
+    monkeypatch.setattr(inferring, 'require_trackers', lambda: None)
+    assert infer('clip.avi', '--out', 'out') == 1
+    assert '--track' in capsys.readouterr().err
+    assert not (place / 'out').exists()
+
+
+def test_the_package_is_named_before_a_model_is_loaded(place: Path, monkeypatch, capsys):
+    monkeypatch.setattr(tracking, 'find_spec', lambda name: None)
+    monkeypatch.setattr(inferring, 'load_exported', None)
+    assert infer('clip.avi') == 1
+    assert 'pip install trackers' in capsys.readouterr().err
+    with pytest.raises(UserError, match='pip install trackers'):
+        detector().track(25)
+
+
+def test_the_code_of_the_page(checkpoint: Path, trackers: None, tmp_path: Path, monkeypatch):
+    (block,) = (b for b in manual.blocks(ROOT / 'docs' / 'python.md') if 'supervision' in b.text)
+    code = block.text
+    changes = {
+        'my_project/work_dir/epoch_12.pth': str(checkpoint),
+        'my_project': NAME,
+        'person': 'cup',
+    }
+    for theirs, ours in changes.items():
+        assert theirs in code
+        code = code.replace(theirs, ours)
+    monkeypatch.chdir(tmp_path)
+    write_video(tmp_path / 'street.mp4', frames=4)
+    exec(compile(code, 'python.md', 'exec'), {})
+    assert len([*open_video(tmp_path / 'annotated.mp4')]) == 4

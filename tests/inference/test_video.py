@@ -1,0 +1,99 @@
+"""Reading and writing videos."""
+
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from ptnt_mm.inference.video import Movie, Window, open_video
+from ptnt_mm.utils.errors import UserError
+
+
+def write_video(file: Path, frames: int = 20, code: str = 'mp4v') -> Path:
+    """Noise, because a format may drop repeated frames."""
+    writer = cv2.VideoWriter(str(file), cv2.VideoWriter_fourcc(*code), 12.5, (96, 64))
+    noise = np.random.default_rng(0)
+    for _ in range(frames):
+        writer.write(noise.integers(0, 256, (64, 96, 3), np.uint8))
+    writer.release()
+    return file
+
+
+def test_frames_are_read_in_order(tmp_path: Path):
+    with Movie(tmp_path / 'new' / 'grey.mp4', 12.5) as movie:
+        for value in range(0, 200, 40):
+            movie.add(np.full((64, 96, 3), value, np.uint8))
+    video = open_video(tmp_path / 'new' / 'grey.mp4')
+    frames = list(video)
+    assert (video.fps, video.announced) == (12.5, 5)
+    assert [frame.shape for frame in frames] == [(64, 96, 3)] * 5
+    assert [frame.mean() for frame in frames] == pytest.approx(range(0, 200, 40), abs=3)
+    video.check_end(5)
+    assert [path.name for path in (tmp_path / 'new').iterdir()] == ['grey.mp4']
+
+
+def test_a_stopped_movie_is_kept(tmp_path: Path):
+    file = tmp_path / 'x.mp4'
+    with pytest.raises(KeyboardInterrupt), Movie(file, 25) as movie:
+        movie.add(np.zeros((64, 96, 3), np.uint8))
+        raise KeyboardInterrupt
+    assert len(list(open_video(file))) == 1
+
+
+def test_a_movie_without_frames_is_no_file(tmp_path: Path):
+    with Movie(tmp_path / 'x.mp4', 25):
+        pass
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_movie_that_cannot_be_written(tmp_path: Path):
+    with (
+        pytest.raises(UserError, match='cannot write a video of 1 x 1 pixels'),
+        Movie(tmp_path / 'x.mp4', 25) as movie,
+    ):
+        movie.add(np.zeros((1, 1, 3), np.uint8))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize('content', [b'', b'no video', None], ids=['empty', 'text', 'cut off'])
+def test_unreadable_video_is_named(content: bytes | None, tmp_path: Path):
+    file = write_video(tmp_path / 'x.mp4')
+    # The index is at the end of the file.
+    file.write_bytes(file.read_bytes()[:5000] if content is None else content)
+    with pytest.raises(UserError, match='x.mp4 cannot be read as a video'):
+        open_video(file)
+
+
+def test_a_video_that_ends_early_is_named(tmp_path: Path):
+    file = write_video(tmp_path / 'x.avi', code='MJPG')
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+    video = open_video(file)
+    frames = len(list(video))
+    assert 0 < frames < 15
+    with pytest.raises(UserError, match=f'x.avi ends after {frames} of 20 frames'):
+        video.check_end(frames)
+    with pytest.raises(UserError, match='x.avi has no readable frame'):
+        video.check_end(0)
+
+
+def test_missing_webcam_is_named():
+    with pytest.raises(UserError, match='there is no webcam 97'):
+        open_video(97)
+
+
+@pytest.mark.parametrize(('key', 'goes_on'), [(-1, True), (ord('q'), False), (27, False)])
+def test_a_window(key: int, goes_on: bool, monkeypatch: pytest.MonkeyPatch):
+    shown = []
+    monkeypatch.setenv('DISPLAY', ':0')
+    monkeypatch.setattr(cv2, 'imshow', lambda *image: shown.append(image))
+    monkeypatch.setattr(cv2, 'waitKey', lambda wait: key)
+    assert Window('x').show(np.zeros((4, 4, 3), np.uint8)) is goes_on
+    assert len(shown) == 1
+
+
+def test_window_without_a_screen_is_refused(monkeypatch: pytest.MonkeyPatch):
+    for name in ('DISPLAY', 'WAYLAND_DISPLAY'):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(UserError, match='`show=True` needs a screen'):
+        Window('x')
