@@ -37,18 +37,20 @@ def load_safetensors(file: Path, map_location: Any) -> dict[str, torch.Tensor]:
     require_package()
     from safetensors import safe_open
 
-    device = str(map_location) if isinstance(map_location, (str, torch.device)) else 'cpu'
+    device = torch.device(map_location if isinstance(map_location, (str, torch.device)) else 'cpu')
+    # The library knows no meta device.
+    read_on = 'cpu' if device.type == 'meta' else str(device)
     try:
         with file.open('rb') as stream:
             header = int.from_bytes(stream.read(8), 'little')
         if header > _MAX_HEADER:
             raise ValueError(f'a header of {header} bytes')
-        with safe_open(file, framework='pt', device=device) as tensors:
+        with safe_open(file, framework='pt', device=read_on) as tensors:
             names = list(tensors.keys())
             require(len(names) <= _MAX_TENSORS, f'more than {_MAX_TENSORS} tensors')
             for name in names:
                 check_size(tuple(tensors.get_slice(name).get_shape()))
-            weights = {name: tensors.get_tensor(name) for name in names}
+            weights = {name: tensors.get_tensor(name).to(device) for name in names}
     except CheckpointError:
         raise
     except Exception as error:  # its own kind, and whatever torch raises

@@ -65,6 +65,13 @@ def test_a_header_that_is_too_long(tmp_path: Path):
         read_checkpoint(path)
 
 
+@pytest.mark.parametrize('place', [None, 'cpu', torch.device('cpu'), 'meta'])
+def test_map_location_is_followed(tmp_path, place):
+    path = write(tmp_path / 'a.safetensors', 'F32', [2], 8)
+    (weight,) = read_checkpoint(path, place).values()
+    assert weight.shape == (2,) and weight.device.type == str(place or 'cpu')
+
+
 def test_safetensors_not_installed(tmp_path, monkeypatch):
     path = tmp_path / 'tiny.safetensors'
     path.write_bytes(b'\x00{}')
