@@ -48,7 +48,7 @@ def split_off(
         'train' and 'val', and 'test' if the data set has it.
 
     Raises:
-        UserError: if there are fewer than two images to train on and to validate with.
+        UserError: if there are no images to train on, or none to validate with.
     """
     digests = digests_of([image.path for image in labels.images], 'Hashing images')
     kept = {} if previous is None else previous.splits_of(list(digests), digests)
@@ -88,6 +88,12 @@ def split_off(
         splits['train'] += train
         splits['val'] += val
         labels.notes.append(note)
+    if empty := [split for split in ('train', 'val') if not splits[split]]:
+        # Elsewhere there are two or more images to split.
+        raise UserError(
+            f'{previous.folder}: its images keep their splits, and none is left for '
+            f'{" and ".join(empty)}: add images, or leave out `like`'
+        )
     _note_copies(labels, splits, digests, drawn_from={image.path for image in pool})
     _note_classes(labels, splits, is_given=not pool)
     _note_contradictions(labels, digests)
