@@ -10,7 +10,10 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import starmap
+from operator import sub
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -90,17 +93,13 @@ def alike(looks: np.ndarray) -> Groups:
     groups = []
     for start in range(0, count, _ROWS):
         rows = looks[start : start + _ROWS]
-        likeness = np.maximum(rows @ looks.T, rows @ mirrored.T) > _SAME
-        np.fill_diagonal(likeness[:, start:], True)
-        # Each is like itself.
-        for row in np.flatnonzero(likeness.sum(1) > 1).tolist():
-            i = start + row
-            if not taken[i]:
-                others = np.flatnonzero(likeness[row] & ~taken)
-                others = others[others > i]
+        # Each image with later ones only.
+        likeness = np.triu(np.maximum(rows @ looks.T, rows @ mirrored.T) > _SAME, start + 1)
+        for row in np.flatnonzero(likeness.any(axis=1)).tolist():
+            others = np.flatnonzero(likeness[row] & ~taken).tolist()
+            if others and not taken[start + row]:
                 taken[others] = True
-                if len(others):
-                    groups.append([i, *others.tolist()])
+                groups.append([start + row, *others])
     return groups
 
 
@@ -114,17 +113,14 @@ def copies(
         digests: A hash of the bytes of each.
         similar: Groups that look the same, by :func:`alike`; None for copies of equal bytes only.
     """
-    same = _Sets(len(paths))
-    for group in _by_key(digests):
-        same.join(group)
+    count = len(paths)
+    same = _by_key(digests)
     if similar is not None:
-        for group in _by_key(map(_changed_name, paths)):
-            if len(group) * 2 <= len(paths):
-                same.join(group)
-        for group in (*_with_originals(paths), *similar):
-            if not _is_large(group, len(paths)):
-                same.join(group)
-    return same.groups()
+        changed = _by_key(map(_changed_name, paths))
+        same += [group for group in changed if len(group) * 2 <= count]
+        others = (*_with_originals(paths), *similar)
+        same += [group for group in others if not _is_large(group, count)]
+    return _joined(same, count)
 
 
 def sequences(
@@ -146,14 +142,12 @@ def sequences(
     Returns:
         Larger groups; None if there are none.
     """
-    same = _Sets(len(paths))
-    names = [(*_place(path), _base(path)) for path in paths]
-    found = [group for group in similar if _is_large(group, len(paths))]
+    names = list(map(_name, paths))
+    found = [*together, *_videos(names, looks, by_names)]
+    found += [group for group in similar if _is_large(group, len(paths))]
     if by_names:
         found += [*_tiles(names), *_variants(paths)]
-    for group in (*together, *_videos(names, looks, by_names), *found):
-        same.join(group)
-    groups = same.groups()
+    groups = _joined(found, len(paths))
     return groups if len(groups) < len(together) else None
 
 
@@ -166,14 +160,12 @@ def in_blocks(paths: Sequence[Path], groups: Groups, together: Groups, size: int
             blocks.append(group)
             continue
         block: list[int] = []
-        ordered = sorted(group, key=lambda i: natural_order(_base(paths[i])))
+        ordered = sorted(group, key=lambda i: natural_order(_name(paths[i])[-1]))
         for k in dict.fromkeys(of_image[i] for i in ordered):
-            block += together[k]
-            if len(block) >= size:
-                blocks.append(block)
+            if len(block) >= size or not block:
                 block = []
-        if block:
-            blocks.append(block)
+                blocks.append(block)
+            block += together[k]
     return blocks
 
 
@@ -189,12 +181,13 @@ def crossing(
     found = {path: of_digest[digests[path]] for path in other if digests[path] in of_digest}
     trained = set(train)
     paths = [*train, *other]
-    for group in _by_key((*_place(path), _base(path)) for path in paths):
+    for group in _by_key(map(_name, paths)):
         inside = [paths[i] for i in group if paths[i] in trained][:_ROWS]
-        for path in {paths[i] for i in group} - trained:
-            # Images of the same name may be numbered from 0 in each split.
-            for copy in (copy for copy in inside if copy.stem != path.stem):
-                if _likeness(looks.get(path), looks.get(copy)) > _TURNED:
+        for path in (paths[i] for i in group if paths[i] not in trained):
+            for copy in inside:
+                # Images of the same name may be numbered from 0 in each split.
+                is_other = copy.stem != path.stem
+                if is_other and _likeness(*stacked((path, copy), looks)) > _TURNED:
                     found.setdefault(path, copy)
     if train and other and len(paths) <= MOST_COMPARED:
         of_train, of_other = stacked(train, looks), stacked(other, looks)
@@ -214,70 +207,63 @@ def stacked(paths: Sequence[Path], looks: Looks) -> np.ndarray:
     return np.stack([looks.get(path, blank) for path in paths])
 
 
-class _Sets:
-    """Disjoint sets of the numbers below a count."""
+def _joined(groups: Groups, count: int) -> Groups:
+    """The numbers below a count as disjoint groups; those that share a number are one."""
+    parent = list(range(count))
 
-    def __init__(self, count: int):
-        self._parent = list(range(count))
-
-    def _root(self, i: int) -> int:
-        while self._parent[i] != i:
-            self._parent[i] = i = self._parent[self._parent[i]]
+    def root(i: int) -> int:
+        while parent[i] != i:
+            parent[i] = i = parent[parent[i]]
         return i
 
-    def join(self, group: Iterable[int]) -> None:
-        first, *others = map(self._root, group)
+    for first, *others in groups:
         for other in others:
-            self._parent[self._root(other)] = self._root(first)
+            parent[root(other)] = root(first)
+    return list(_grouped(map(root, range(count))).values())
 
-    def groups(self) -> Groups:
-        found = defaultdict(list)
-        for i in range(len(self._parent)):
-            found[self._root(i)].append(i)
-        return list(found.values())
+
+def _grouped(keys: Iterable[Hashable]) -> dict[Any, list[int]]:
+    """The places of each key."""
+    found = defaultdict(list)
+    for i, key in enumerate(keys):
+        found[key].append(i)
+    return found
 
 
 def _by_key(keys: Iterable[Hashable | None]) -> Groups:
     """The groups of two or more places with the same key that is not None."""
-    found = defaultdict(list)
-    for i, key in enumerate(keys):
-        if key is not None:
-            found[key].append(i)
-    return [group for group in found.values() if len(group) > 1]
+    found = _grouped(keys)
+    return [group for key, group in found.items() if key is not None and len(group) > 1]
 
 
 def _is_large(group: Sequence[int], count: int) -> bool:
     return len(group) > max(_FEW, _LARGE * count) or len(group) * 2 > count
 
 
-def _place(path: Path) -> tuple[str, ...]:
-    """The folders of an image without those of splits."""
-    return tuple(part for part in path.parts[:-1] if not split_named(part))
-
-
-def _base(path: Path) -> str:
-    """The name of an image without the endings of copies."""
+def _name(path: Path) -> tuple[str, ...]:
+    """The folders of an image without those of splits, its name without the endings of copies."""
     name = _ROBOFLOW.sub('', path.stem.casefold())
-    return _CHANGED.sub('', name) or name
+    places = (part for part in path.parts[:-1] if not split_named(part))
+    return *places, _CHANGED.sub('', name) or name
 
 
-def _changed_name(path: Path) -> tuple | None:
+def _changed_name(path: Path) -> tuple[str, ...] | None:
     """A key that copies of one image share, if the name has the ending of a copy."""
-    base = _base(path)
-    return (_place(path), base) if base != path.stem.casefold() else None
+    name = _name(path)
+    return name if name[-1] != path.stem.casefold() else None
 
 
 def _with_originals(paths: Sequence[Path]) -> Groups:
     """Images whose names begin with that of another in the same folder: a.jpg and a_left.jpg."""
-    known = {(path.parent, path.stem.casefold()): i for i, path in enumerate(paths)}
-    found = defaultdict(list)
-    for i, path in enumerate(paths):
-        stem = path.stem.casefold()
-        ends = [match.start() for match in re.finditer(r'[_\-. (]', stem)]
-        originals = (known.get((path.parent, stem[:end])) for end in ends)
-        if (original := next((k for k in originals if k is not None), None)) is not None:
-            found[original].append(i)
-    return [[original, *changed] for original, changed in found.items()]
+    stems = [(path.parent, path.stem.casefold()) for path in paths]
+    known = {stem: i for i, stem in enumerate(stems)}
+
+    def original(folder: Path, stem: str) -> int | None:
+        begins = ((folder, stem[: match.start()]) for match in re.finditer(r'[_\-. (]', stem))
+        return next((known[begin] for begin in begins if begin in known), None)
+
+    found = _grouped(starmap(original, stems))
+    return [[i, *changed] for i, changed in found.items() if i is not None]
 
 
 def _tiles(names: Sequence[tuple[str, ...]]) -> Groups:
@@ -297,15 +283,15 @@ def _tiles(names: Sequence[tuple[str, ...]]) -> Groups:
 
 def _variants(paths: Sequence[Path]) -> Groups:
     """Names with an ending that recurs after other names: a_left, a_right, b_left, b_right."""
-    found: dict[tuple, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    found: dict[tuple, dict[int, str]] = defaultdict(dict)
     for i, path in enumerate(paths):
         head, _, ending = path.stem.casefold().rpartition('_')
         if head and not ending[-1:].isdigit():
-            found[*_place(path), head][ending].append(i)
-    counts = Counter(ending for endings in found.values() for ending in endings)
-    if len(found) < 3 or len(counts) * 2 > sum(counts.values()):
+            found[*_name(path)[:-1], head][i] = ending
+    counts = Counter(ending for endings in found.values() for ending in set(endings.values()))
+    if len(found) < 3 or len(counts) * 2 > counts.total():
         return []
-    return [[i for group in endings.values() for i in group] for endings in found.values()]
+    return list(map(list, found.values()))
 
 
 def _videos(names: Sequence[tuple[str, ...]], looks: np.ndarray, by_names: bool) -> Groups:
@@ -322,9 +308,7 @@ def _videos(names: Sequence[tuple[str, ...]], looks: np.ndarray, by_names: bool)
     groups = []
     for head, frames in found.items():
         is_numbered = by_names and alike_names[_without_numbers(head)] > 1
-        if len(frames) > 1 and (
-            (is_numbered and _is_dense(frames.values())) or _is_filmed(frames, looks)
-        ):
+        if (is_numbered and _is_dense(frames.values())) or _is_filmed(frames, looks):
             groups.append(list(frames))
     return groups
 
@@ -336,8 +320,7 @@ def _without_numbers(names: Iterable[str]) -> tuple[str, ...]:
 def _is_dense(numbers: Iterable[int]) -> bool:
     """Whether numbers are running, perhaps in steps, with few left out."""
     ordered = sorted(set(numbers))
-    steps = np.diff(ordered)
-    step = math.gcd(*steps.tolist()) if len(steps) else 1
+    step = math.gcd(*map(sub, ordered[1:], ordered))
     return len(ordered) > 1 and (ordered[-1] - ordered[0]) // step < 2 * len(ordered)
 
 
@@ -348,10 +331,8 @@ def _is_filmed(frames: Mapping[int, int], looks: np.ndarray) -> bool:
     return len(frames) > 3 and float(np.median((pictures[1:] * pictures[:-1]).sum(1))) > _NEXT
 
 
-def _likeness(one: np.ndarray | None, other: np.ndarray | None) -> float:
+def _likeness(one: np.ndarray, other: np.ndarray) -> float:
     """The correlation of two small pictures; one may be turned or mirrored."""
-    if one is None or other is None:
-        return 0.0
     square = other.reshape(_SIDE, _SIDE)
     turned = [np.rot90(side, k) for side in (square, square.T) for k in range(4)]
     return max(float(one @ picture.ravel()) for picture in turned)

@@ -3,7 +3,8 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 from ptnt_mm.data.copies import (
@@ -47,7 +48,7 @@ def split_off(
         'train' and 'val', and 'test' if the data set has it.
 
     Raises:
-        UserError: if there are fewer than two images to train on and to validate with.
+        UserError: if there are no images to train on, or none to validate with.
     """
     digests = digests_of([image.path for image in labels.images], 'Hashing images')
     kept = {} if previous is None else previous.splits_of(list(digests), digests)
@@ -81,14 +82,21 @@ def split_off(
         others = [image for images in splits.values() for image in images if image.path in kept]
         both = [*pool, *others]
         sides = {len(pool) + i: kept[image.path] for i, image in enumerate(others)}
-        drawn = _Pool(both, [digests[image.path] for image in both], labels.looks, share, sides)
+        hashes = [digests[image.path] for image in both]
+        drawn = _Pool(both, hashes, labels.looks, share or VAL_SHARE, sides)
         train, val, note = drawn.split()
         splits['train'] += train
         splits['val'] += val
         labels.notes.append(note)
+    if empty := [split for split in ('train', 'val') if not splits[split]]:
+        # Elsewhere there are two or more images to split.
+        raise UserError(
+            f'{previous.folder}: its images keep their splits, and none is left for '
+            f'{" and ".join(empty)}: add images, or leave out `like`'
+        )
     _note_copies(labels, splits, digests, drawn_from={image.path for image in pool})
     _note_classes(labels, splits, is_given=not pool)
-    _note_contradictions(labels, labels.images, digests)
+    _note_contradictions(labels, digests)
     return {
         split: [replace(image, split=split) for image in images]
         for split, images in splits.items()
@@ -125,26 +133,25 @@ class _Pool:
         images: The images.
         digests: The hash of each.
         looks: Small pictures of images.
-        share: The share to validate with, if it was asked for.
-        sides: The splits of those that have one already, by their places.
+        share: The share to validate with.
+        sides: The splits of those that have one already, by their places; the last ones.
     """
 
     images: Sequence[LabelledImage]
     digests: Sequence[bytes]
     looks: Looks
-    share: float | None
-    sides: Mapping[int, str] = field(default_factory=dict)
+    share: float
+    sides: Mapping[int, str]
 
     @property
-    def new(self) -> list[int]:
-        """The places of the images to split."""
-        return [i for i in range(len(self.images)) if i not in self.sides]
+    def new(self) -> int:
+        """The number of images to split."""
+        return len(self.images) - len(self.sides)
 
     @property
     def target(self) -> int:
         """The number of images to validate with."""
-        number = round(len(self.new) * (self.share or VAL_SHARE))
-        return min(max(number, 1), len(self.new) - 1)
+        return min(max(round(self.new * self.share), 1), self.new - 1)
 
     def split(self) -> tuple[list[LabelledImage], list[LabelledImage], str]:
         """The images to train on, those to validate with, and a note."""
@@ -162,7 +169,7 @@ class _Pool:
             (blocks, ['similar neighbours by name stay together in blocks']),
             (alone, []),
         ):
-            drawn = self._draw(groups) if groups else val
+            drawn = self._draw(groups) if groups else set()
             is_usable = groups is alone or (groups and self._is_usable(drawn, groups))
             if is_usable and not self._loses(drawn, val):
                 together = [group for group in alone if len(group) > 1]
@@ -172,14 +179,11 @@ class _Pool:
                 break
         if len(paths) > MOST_COMPARED:
             notes.append('the images are too many to compare their pictures')
-        new = self.new
         which, why = ('new images', '') if self.sides else ('images', 'no validation split: ')
-        first = (
-            f'{why}{len(val)} of {len(new)} {which} ({len(val) / len(new):.0%}) split off by their '
-            'content'
-        )
-        train = [self.images[i] for i in new if i not in val]
-        return train, [self.images[i] for i in sorted(val)], '; '.join([first, *notes])
+        share = f'{len(val)} of {self.new} {which} ({len(val) / self.new:.0%})'
+        train = [image for i, image in enumerate(self.images[: self.new]) if i not in val]
+        note = '; '.join([f'{why}{share} split off by their content', *notes])
+        return train, [self.images[i] for i in sorted(val)], note
 
     def _draw(self, groups: Groups) -> set[int]:
         """Draw groups to validate with, in the order of their hashes.
@@ -188,22 +192,17 @@ class _Pool:
         there.
         """
         free = [group for group in groups if self.sides.keys().isdisjoint(group)]
-        tied = [group for group in groups if not self.sides.keys().isdisjoint(group)]
-        val = {
-            i
-            for group in tied
-            if any(self.sides.get(i, 'train') != 'train' for i in group)
-            for i in group
-            if i not in self.sides
-        }
-        if not free or self.target < 1:
-            return val
-        draw = _Draw(self, sorted(free, key=lambda g: min(self.digests[i] for i in g)))
-        draw.cover()
-        draw.fill(proportional=True)
-        draw.fill(proportional=False)
-        draw.approach()
-        return val | {i for group in draw.chosen for i in group}
+        not_to_train = {i for i, split in self.sides.items() if split != 'train'}
+        tied = [group for group in groups if not not_to_train.isdisjoint(group)]
+        chosen = []
+        if free and self.target:
+            draw = _Draw(self, sorted(free, key=lambda g: min(self.digests[i] for i in g)))
+            draw.cover()
+            draw.fill(proportional=True)
+            draw.fill(proportional=False)
+            draw.approach()
+            chosen = draw.chosen
+        return {i for group in (*tied, *chosen) for i in group if i < self.new}
 
     def _is_usable(self, val: set[int], groups: Groups) -> bool:
         """Whether the number is near what was asked for, and no group is most of the set."""
@@ -232,90 +231,72 @@ class _Draw:
     """
 
     def __init__(self, pool: _Pool, groups: Groups):
-        self.chosen: Groups = []
-        self._rest = groups
-        self._target = pool.target
-        self._share = pool.target / len(pool.new)
+        self.chosen: list[tuple[int, ...]] = []
         # The number of images of each class, as rare objects are often in one image together.
-        self._classes = {
-            id(group): Counter(c for i in group for c in classes_of(pool.images[i]))
+        self._rest = {
+            tuple(group): Counter(c for i in group for c in classes_of(pool.images[i]))
             for group in groups
         }
-        self._images = _total(self._classes.values())
-        self._in_groups = Counter(c for classes in self._classes.values() for c in classes)
-        self._left = self._in_groups.copy()
+        self._new, self._target = pool.new, pool.target
+        self._images = _total(self._rest.values())
+        self._left = Counter(c for classes in self._rest.values() for c in classes)
         self._drawn: Counter[str] = Counter()
         self._size = 0
-        self._limit = max(self._target, math.ceil(len(pool.new) / 3))
 
     def cover(self) -> None:
         """Draw a group with each class that is in two or more, the rarest first."""
-        coverable = [c for c, count in self._in_groups.items() if count > 1]
-        is_small = len(coverable) <= self._limit
-        most = max(self._target, len(coverable)) if is_small else self._target
-        by_class: dict[str, Groups] = {c: [] for c in coverable}
-        for group in self._rest:
-            for c in self._classes[id(group)]:
-                if c in by_class:
-                    by_class[c].append(group)
-        for c in sorted(coverable, key=lambda c: (self._in_groups[c], c)):
+        coverable = sorted((count, c) for c, count in self._left.items() if count > 1)
+        by_class: dict[str, list[tuple[int, ...]]] = {c: [] for _, c in coverable}
+        is_small = len(by_class) <= math.ceil(self._new / 3)
+        most = max(self._target, len(by_class)) if is_small else self._target
+        for group, classes in self._rest.items():
+            for c in classes.keys() & by_class.keys():
+                by_class[c].append(group)
+        for c, groups in by_class.items():
             if not self._drawn[c]:
-                fit = (g for g in by_class[c] if self._may(g) and self._size + len(g) <= most)
+                fit = (g for g in groups if self._may(g) and self._size + len(g) <= most)
                 if (group := next(fit, None)) is not None:
                     self._take(group)
-        self._drop_chosen()
 
     def fill(self, proportional: bool) -> None:
         """Draw groups until the number is reached; each class in proportion, if possible."""
-        for group in self._rest:
+        share = self._target / self._new
+        for group, classes in list(self._rest.items()):
             if self._size + len(group) <= self._target and self._may(group):
-                classes = self._classes[id(group)]
                 is_even = all(
-                    self._drawn[c] + n <= self._images[c] * self._share + 0.5
-                    for c, n in classes.items()
+                    self._drawn[c] + n <= self._images[c] * share + 0.5 for c, n in classes.items()
                 )
                 if is_even or not proportional:
                     self._take(group)
-        self._drop_chosen()
 
     def approach(self) -> None:
         """Draw one more group if this is nearer to the number, or if there is none yet."""
         allowed = [group for group in self._rest if self._may(group)]
-        if not self.chosen and not allowed:
-            allowed = self._rest
-        if not allowed or (len(self._rest) == 1 and not self.chosen):
-            # All are copies of one image.
-            self.chosen = self.chosen or [self._rest[0][:1]]
-            return
-        beyond = {id(group): abs(self._size + len(group) - self._target) for group in allowed}
-        nearest = min(beyond.values())
-        if not self.chosen or nearest < self._target - self._size:
-            near = (group for group in allowed if beyond[id(group)] == nearest)
-            self._take(
-                max(near, key=lambda g: sum(not self._drawn[c] for c in self._classes[id(g)]))
-            )
+        if not self.chosen:
+            if len(self._rest) == 1:  # all are copies of one image
+                self.chosen = [group[:1] for group in self._rest]
+                return
+            allowed = allowed or list(self._rest)
+        left = self._target - self._size
+        nearest = min((abs(len(group) - left) for group in allowed), default=left)
+        if not self.chosen or nearest < left:
+            near = [group for group in allowed if abs(len(group) - left) == nearest]
+            self._take(max(near, key=lambda g: sum(not self._drawn[c] for c in self._rest[g])))
 
-    def _may(self, group: list[int]) -> bool:
+    def _may(self, group: tuple[int, ...]) -> bool:
         """Whether all classes of a group remain in training without it."""
-        return all(self._left[c] > 1 for c in self._classes[id(group)])
+        return all(self._left[c] > 1 for c in self._rest[group])
 
-    def _take(self, group: list[int]) -> None:
+    def _take(self, group: tuple[int, ...]) -> None:
         self.chosen.append(group)
         self._size += len(group)
-        for c, number in self._classes[id(group)].items():
+        for c, number in self._rest.pop(group).items():
             self._drawn[c] += number
             self._left[c] -= 1
 
-    def _drop_chosen(self) -> None:
-        chosen = {id(group) for group in self.chosen}
-        self._rest = [group for group in self._rest if id(group) not in chosen]
-
 
 def _total(counters: Iterable[Counter[str]]) -> Counter[str]:
-    total = Counter()
-    for counter in counters:
-        total.update(counter)
-    return total
+    return Counter(chain.from_iterable(map(Counter.elements, counters)))
 
 
 def _note_copies(
@@ -336,12 +317,10 @@ def _note_copies(
             )
 
 
-def _note_contradictions(
-    labels: Labels, images: Sequence[LabelledImage], digests: Mapping[Path, bytes]
-) -> None:
+def _note_contradictions(labels: Labels, digests: Mapping[Path, bytes]) -> None:
     """Note equal files in the folders of several classes."""
     first: dict[bytes, LabelledImage] = {}
-    pairs = ((image, first.setdefault(digests[image.path], image)) for image in images)
+    pairs = ((image, first.setdefault(digests[image.path], image)) for image in labels.images)
     if found := [(image, other) for image, other in pairs if image.label != other.label]:
         listed = (f'{i.label}/{i.path.name} is {o.label}/{o.path.name}' for i, o in found)
         labels.notes.append(

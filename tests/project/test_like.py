@@ -150,6 +150,17 @@ def test_one_new_image_is_trained_on_and_none_is_fine(tmp_path: Path):
     assert '--like' in (tmp_path / 'two' / 'config.py').read_text().splitlines()[0]
 
 
+def test_images_that_were_all_trained_on_are_refused(tmp_path: Path):
+    root = boxes(tmp_path / 'data', [f'{i}.jpg' for i in range(10)])
+    create_project(root, tmp_path / 'one')
+    for name, part in by_name(tmp_path / 'one').items():
+        if part == 'val':
+            for file in root.rglob(f'{Path(name).stem}.*'):
+                file.unlink()
+    with pytest.raises(UserError, match='none is left for val: add images, or leave out `like`'):
+        create_project(root, tmp_path / 'two', like=tmp_path / 'one')
+
+
 @pytest.mark.parametrize('make', [made.class_folders, made.colour_masks, made.object_masks])
 def test_projects_of_every_task_can_be_continued(tmp_path: Path, make: Callable):
     data = make(tmp_path / 'data')

@@ -204,6 +204,12 @@ def test_names_that_begin_with_the_class_are_not_videos(tmp_path: Path, heads: S
     assert Counter(path.parent.name for path in found['val']) == dict.fromkeys(heads, 4)
 
 
+def test_names_may_be_numbers_of_any_length(tmp_path: Path):
+    names = [f'scan{c}_{number}.jpg' for c in range(2) for number in (3, 10**19)]
+    found, _ = split(boxes(tmp_path, names))
+    assert len({path.name[4] for path in found['val']}) == 1
+
+
 def test_rare_classes_are_on_both_sides(tmp_path: Path):
     rare = {3: [1], 40: [0, 1], 7: [2], 8: [2, 0], 20: [3]}
     names = [f'{i}.jpg' for i in range(60)]

@@ -26,16 +26,19 @@ LICENSE = dict(
 )
 
 
-class Background(NamedTuple):
-    """A part of a photograph that serves as background in one split.
+Region = tuple[float, float, float, float]
+"""Left, top, right, bottom of a part of a photograph, as fractions of its size."""
 
-    `region` is (left, top, right, bottom) as fractions of the photograph. `duotone` colours a grey
-    photograph: the RGB values for its darkest and its brightest pixels.
-    """
+Duotone = tuple[tuple[int, int, int], tuple[int, int, int]]
+"""The RGB values for the darkest and the brightest pixels of a grey photograph."""
+
+
+class Background(NamedTuple):
+    """A part of a photograph that serves as background in one split; it may be coloured."""
 
     file: str
-    region: tuple[float, float, float, float]
-    duotone: tuple[tuple[int, int, int], tuple[int, int, int]] | None = None
+    region: Region
+    duotone: Duotone | None = None
 
 
 _BRICK = ((62, 30, 24), (214, 160, 132))
@@ -71,14 +74,10 @@ BACKGROUNDS: dict[Split, tuple[Background, ...]] = {
     ),
 }
 
-# Wood for the crates: the table top next to the coffee cup.
-_WOOD: dict[Split, tuple[float, float, float, float]] = {
-    'train': (0.82, 0.0, 1.0, 1.0),
-    'val': (0.0, 0.45, 0.12, 1.0),
-}
+# Wood for crates and sticks: the table top next to the coffee cup, in coffee.png.
+WOOD: dict[Split, Region] = {'train': (0.82, 0.0, 1.0, 1.0), 'val': (0.0, 0.45, 0.12, 1.0)}
 
 # Outline of saucer and spoon, and the ellipse of the cup's rim, in pixels of coffee.png times 1.5.
-_CUP_SCALE = 1.5
 _CUP_OUTLINE = (
     *((262, 106), (226, 132), (192, 166), (158, 206), (132, 250), (120, 300), (119, 340)),
     *((127, 390), (147, 434), (176, 473), (216, 510), (263, 540), (316, 562), (370, 575)),
@@ -86,7 +85,7 @@ _CUP_OUTLINE = (
     *((709, 395), (717, 350), (714, 305), (703, 266), (688, 231), (666, 196), (636, 168)),
     *((622, 165), (635, 113), (612, 102), (596, 108)),
 )
-_CUP_RIM = ((436.0, 167.0), (352.0, 282.0), 4.0)
+_CUP_RIM = (436 / 1.5, 167 / 1.5), (352 / 1.5, 282 / 1.5), 4.0  # in pixels of coffee.png
 
 # Every fourth of the 24 photographed coins appears in the val split, the others in train.
 _VAL_COIN_PERIOD = 4
@@ -136,14 +135,12 @@ def read_photograph(file: str) -> np.ndarray:
     return image
 
 
-def part(file: str, region: tuple[float, float, float, float]) -> np.ndarray:
-    """Cut a region out of a photograph: (left, top, right, bottom) as fractions of its size."""
+def part(file: str, region: Region) -> np.ndarray:
+    """Cut a region out of a photograph, (H, W, 3) uint8."""
     image = read_photograph(file)
     height, width = image.shape[:2]
-    left, top, right, bottom = region
-    return image[
-        round(top * height) : round(bottom * height), round(left * width) : round(right * width)
-    ]
+    left, top, right, bottom = np.rint(np.multiply(region, (width, height) * 2)).astype(int)
+    return image[top:bottom, left:right]
 
 
 @cache
@@ -151,23 +148,16 @@ def background(split: Split, index: int) -> np.ndarray:
     """Return the pixels of one row of BACKGROUNDS, tinted, as (H, W, 3) uint8."""
     file, region, duotone = BACKGROUNDS[split][index]
     pixels = part(file, region)
-    return pixels if duotone is None else recolour(pixels, *duotone)
+    return pixels if duotone is None else recolour(pixels, duotone)
 
 
-def recolour(
-    pixels: np.ndarray, dark: tuple[int, int, int], bright: tuple[int, int, int]
-) -> np.ndarray:
+def recolour(pixels: np.ndarray, duotone: Duotone) -> np.ndarray:
     """Map the brightness of (H, W, 3) uint8 pixels to a gradient between two RGB colours."""
     grey = cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY).astype(np.float32)
     low, high = np.percentile(grey, (1, 99))
     position = np.clip((grey - low) / max(high - low, 1), 0, 1)[..., None]
-    ramp = np.float32(dark) + position * (np.float32(bright) - np.float32(dark))
-    return np.rint(ramp).astype(np.uint8)
-
-
-def wood(split: Split) -> np.ndarray:
-    """Return the table top that serves as the crates' wood, (H, W, 3) uint8."""
-    return part('coffee.png', _WOOD[split])
+    dark, bright = np.float32(duotone)
+    return np.rint(dark + position * (bright - dark)).astype(np.uint8)
 
 
 @cache
@@ -194,20 +184,18 @@ def coins(split: Split) -> tuple[Cutout, ...]:
 def cup_cutout() -> tuple[Cutout, np.ndarray]:
     """Cut out the coffee cup with its saucer; also return the mask (H, W) of the glazed pixels."""
     image = read_photograph('coffee.png')
-    outline = np.rint(np.float32(_CUP_OUTLINE) / _CUP_SCALE).astype(np.int32)
-    rim = (*map(tuple, np.array(_CUP_RIM[:2]) / _CUP_SCALE), _CUP_RIM[2])
-    inside_rim = cv2.ellipse(np.zeros(image.shape[:2], np.uint8), rim, 1, cv2.FILLED)
+    outline = np.rint(np.float32(_CUP_OUTLINE) / 1.5).astype(np.int32)
+    inside_rim = cv2.ellipse(np.zeros(image.shape[:2], np.uint8), _CUP_RIM, 1, cv2.FILLED)
     mask = cv2.fillPoly(inside_rim.copy(), [outline], 1)
-    left, top, right, bottom = bounds(mask)
-    return _cut(image, mask), inside_rim[top:bottom, left:right] == 0
+    return _cut(image, mask), inside_rim[bounds(mask)] == 0
 
 
 def _cut(image: np.ndarray, mask: np.ndarray) -> Cutout:
-    left, top, right, bottom = bounds(mask)
-    return Cutout(image[top:bottom, left:right], mask[top:bottom, left:right] > 0)
+    box = bounds(mask)
+    return Cutout(image[box], mask[box] > 0)
 
 
-def bounds(mask: np.ndarray) -> tuple[int, int, int, int]:
-    """Return the bounding box of a uint8 mask (H, W): left, top, right + 1, bottom + 1."""
+def bounds(mask: np.ndarray) -> tuple[slice, slice]:
+    """Return the rows and columns of the bounding box of a uint8 mask (H, W)."""
     left, top, width, height = cv2.boundingRect(mask)
-    return left, top, left + width, top + height
+    return np.s_[top : top + height, left : left + width]

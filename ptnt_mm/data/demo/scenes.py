@@ -94,22 +94,16 @@ class _Table:
         # Not drawn objects: they are already lit, and mirroring would move the light.
         mirror = name in sprites.TURNS and bool(self.rng.integers(2))
         sprite = sprites.fit(made, side, self.rng.uniform(-turn, turn), mirror)
-        place = self._find_place(sprite, _MIN_INSIDE)
-        if place is None:
-            return
-        self.labels.append(label)
-        self.full_areas.append(int((sprite.alpha > 0.5).sum()))
-        self._lay(sprite, place, len(self.labels))
+        if self._place(sprite, _MIN_INSIDE, len(self.labels) + 1):
+            self.labels.append(label)
+            self.full_areas.append(int((sprite.alpha > 0.5).sum()))
 
     def add_clutter(self) -> None:
         """Place one piece of clutter, if all objects stay visible enough."""
         side = self.rng.uniform(14, 34)
-        maker = list(sprites.CLUTTER.values())[self.rng.integers(len(sprites.CLUTTER))]
+        maker = self.rng.choice(list(sprites.CLUTTER.values()))
         made = maker(self.rng, self.split, side, self.light)
-        sprite = sprites.fit(made, side, self.rng.uniform(-180, 180))
-        place = self._find_place(sprite, min_inside=0.3)
-        if place is not None:
-            self._lay(sprite, place, 0)
+        self._place(sprites.fit(made, side, self.rng.uniform(-180, 180)), 0.3, owner=0)
 
     def developed(self) -> np.ndarray:
         """Simulate the photograph: exposure, colour cast, a little blur and noise, as uint8."""
@@ -120,54 +114,49 @@ class _Table:
         image = image + rng.normal(0, rng.uniform(0.002, 0.015), image.shape)
         return np.rint(np.clip(image, 0, 1) * 255).astype(np.uint8)
 
-    def _find_place(self, sprite: Sprite, min_inside: float) -> tuple[int, int] | None:
-        """Look for a (left, top) where the sprite and the objects below it stay visible enough."""
-        height, width = self.owner.shape
-        solid = sprite.alpha > 0.5
-        reach_y, reach_x = solid.shape[0] // 5, solid.shape[1] // 5
+    def _place(self, sprite: Sprite, min_inside: float, owner: int) -> bool:
+        """Lay a sprite where it and the objects below it stay visible enough, if there is a spot.
+
+        Args:
+            sprite: The sprite.
+            min_inside: The least share of it that is inside the picture.
+            owner: The number of its pixels.
+        """
+        solid, objects = sprite.alpha > 0.5, len(self.labels) + 1
+        (rows, columns), (height, width) = self.owner.shape, solid.shape
+        visible = np.bincount(self.owner.ravel(), minlength=objects)
         for _ in range(_ATTEMPTS):
-            left = int(self.rng.integers(-reach_x, max(width - solid.shape[1] + reach_x, 1)))
-            top = int(self.rng.integers(-reach_y, max(height - solid.shape[0] + reach_y, 1)))
+            left = int(self.rng.integers(-(width // 5), max(columns - width + width // 5, 1)))
+            top = int(self.rng.integers(-(height // 5), max(rows - height + height // 5, 1)))
             scene_part, sprite_part = _overlap(self.owner.shape, solid.shape, left, top)
             inside = solid[sprite_part]
-            if inside.sum() < min_inside * solid.sum():
-                continue
-            if self._all_visible_without(self.owner[scene_part][inside]):
-                return left, top
-        return None
+            covered = np.bincount(self.owner[scene_part][inside], minlength=objects)
+            is_visible = (visible - covered)[1:] >= _MIN_VISIBLE * np.array(self.full_areas)
+            if inside.sum() >= min_inside * solid.sum() and is_visible.all():
+                self._cast_shadow(sprite.alpha, left, top)
+                self.canvas[scene_part] *= 1 - sprite.alpha[sprite_part][..., None]
+                self.canvas[scene_part] += sprite.rgb[sprite_part]
+                self.owner[scene_part][inside] = owner
+                return True
+        return False
 
-    def _all_visible_without(self, covered: np.ndarray) -> bool:
-        objects = len(self.labels) + 1
-        left_over = np.bincount(self.owner.ravel(), minlength=objects)
-        left_over = left_over - np.bincount(covered, minlength=objects)
-        return bool((left_over[1:] >= _MIN_VISIBLE * np.array(self.full_areas)).all())
-
-    def _lay(self, sprite: Sprite, place: tuple[int, int], owner: int) -> None:
-        self._cast_shadow(sprite.alpha, place)
-        scene_part, sprite_part = _overlap(self.owner.shape, sprite.alpha.shape, *place)
-        alpha = sprite.alpha[sprite_part]
-        self.canvas[scene_part] *= 1 - alpha[..., None]
-        self.canvas[scene_part] += sprite.rgb[sprite_part]
-        self.owner[scene_part][alpha > 0.5] = owner
-
-    def _cast_shadow(self, alpha: np.ndarray, place: tuple[int, int]) -> None:
+    def _cast_shadow(self, alpha: np.ndarray, left: int, top: int) -> None:
         """Darken the pixels below a sprite, on the side away from the lamp."""
         side = float(np.sqrt(alpha.sum()))
         soft = max(0.8, 0.05 * side)
         border = int(np.ceil(3 * soft))
         shadow = cv2.GaussianBlur(np.pad(alpha, border), (0, 0), soft) * 0.55
-        left = place[0] - border - round(float(self.light[0]) * 0.14 * side)
-        top = place[1] - border - round(float(self.light[1]) * 0.14 * side)
+        left -= border + round(float(self.light[0]) * 0.14 * side)
+        top -= border + round(float(self.light[1]) * 0.14 * side)
         scene_part, shadow_part = _overlap(self.owner.shape, shadow.shape, left, top)
         self.canvas[scene_part] *= 1 - shadow[shadow_part][..., None]
 
 
 def _background(rng: np.random.Generator, split: Split) -> np.ndarray:
     """Crop, mirror and blur a background photograph, as (H, W, 3) float32 in [0, 1]."""
-    width, height = _IMAGE_SIZES[rng.integers(len(_IMAGE_SIZES))]
-    photograph = photographs.background(
-        split, int(rng.integers(len(photographs.BACKGROUNDS[split])))
-    )
+    width, height = rng.choice(_IMAGE_SIZES).tolist()
+    row = int(rng.integers(len(photographs.BACKGROUNDS[split])))
+    photograph = photographs.background(split, row)
     rows, columns = photograph.shape[:2]
     zoom = min(rng.uniform(0.7, 1.6), rows / height, columns / width)
     crop_height, crop_width = int(height * zoom), int(width * zoom)

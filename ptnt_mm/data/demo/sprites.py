@@ -51,6 +51,7 @@ _LEAVES = (
     ((70, 34, 8), (214, 140, 50)),
     ((44, 40, 14), (170, 160, 80)),
 )
+_PAPER = ((30, 28, 30), (238, 232, 214))
 
 
 def fit(sprite: Sprite, size: float, angle: float = 0.0, mirror: bool = False) -> Sprite:
@@ -65,8 +66,7 @@ def fit(sprite: Sprite, size: float, angle: float = 0.0, mirror: bool = False) -
     interpolation = cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC
     layers = np.clip(cv2.resize(layers, (side, side), interpolation=interpolation), 0, 1)
     layers = layers[:, ::-1] if mirror else layers
-    left, top, right, bottom = photographs.bounds((layers[..., 3] > 0.02).astype(np.uint8))
-    layers = layers[top:bottom, left:right]
+    layers = layers[photographs.bounds((layers[..., 3] > 0.02).astype(np.uint8))]
     alpha = layers[..., 3]
     return Sprite(np.minimum(layers[..., :3], alpha[..., None]), alpha)
 
@@ -78,15 +78,14 @@ def coin(rng: np.random.Generator, split: Split, size: float, light: np.ndarray)
     if size > 60:
         coins = sorted(coins, key=lambda cutout: cutout.mask.sum())[len(coins) // 2 :]
     cutout = coins[rng.integers(len(coins))]
-    rgb = photographs.recolour(cutout.rgb, *_METALS[rng.integers(len(_METALS))]) / np.float32(255)
+    rgb = photographs.recolour(cutout.rgb, rng.choice(_METALS)) / np.float32(255)
     height, width = cutout.mask.shape
     y, x = np.mgrid[-1 : 1 : height * 1j, -1 : 1 : width * 1j].astype(np.float32)
     return _matte(rgb * (1 + 0.22 * (x * light[0] + y * light[1]))[..., None], cutout.mask)
 
 
 def cup(rng: np.random.Generator, split: Split, size: float, light: np.ndarray) -> Sprite:
-    """Return the photographed coffee cup with its glaze in a different colour."""
-    del split, size, light  # there is only one photograph of it
+    """Return the only photographed coffee cup with its glaze in a different colour."""
     cutout, glazed = photographs.cup_cutout()
     hsv = cv2.cvtColor(cutout.rgb.astype(np.float32) / 255, cv2.COLOR_RGB2HSV)
     hsv[..., 0] = np.where(glazed, (hsv[..., 0] + rng.uniform(0, 360)) % 360, hsv[..., 0])
@@ -101,7 +100,8 @@ def ball(rng: np.random.Generator, split: Split, size: float, light: np.ndarray)
     y, x = np.mgrid[-1.04 : 1.04 : side * 1j, -1.04 : 1.04 : side * 1j].astype(np.float32)
     radius_squared = x * x + y * y
     normal = np.dstack([x, y, np.sqrt(np.clip(1 - radius_squared, 0, 1))])
-    colour = _panels(rng, normal @ _rotation(rng))
+    rotation = np.linalg.qr(rng.normal(size=(3, 3)))[0].astype(np.float32)
+    colour = _panels(rng, normal @ rotation)
     grain = _texture(rng, photographs.background(split, _GRAVEL_ROW), side).mean(-1, keepdims=True)
     colour = colour * (0.82 + 0.3 * grain)
     diffuse = np.clip(normal @ light, 0, None)[..., None]
@@ -127,7 +127,7 @@ def crate(rng: np.random.Generator, split: Split, size: float, light: np.ndarray
     vectors = (axes[:2] * edges).T * side * 0.42 / np.sqrt(edges[0] ** 2 + edges[2] ** 2)
     right, up, front = vectors
     corner = np.float64([side / 2, side / 2]) - (right + up + front) / 2
-    tone = _WOODS[rng.integers(len(_WOODS))]
+    wood = _wood(rng, split)
     canvas, mask = np.zeros((side, side, 3), np.float32), np.zeros((side, side), np.uint8)
     # The three visible faces (top, right, front), each as a corner and two edges.
     for axis, origin, along, across in (
@@ -136,8 +136,8 @@ def crate(rng: np.random.Generator, split: Split, size: float, light: np.ndarray
         (2, corner + front, right, up),
     ):
         facing = 0.42 + 0.7 * max(0.0, float(axes[:, axis] @ light))
-        face = _planks(rng, split, tone) * np.float32(facing)
-        _put_face(canvas, mask, face, np.stack([origin, origin + along, origin + across]))
+        face = _planks(rng, wood) * np.float32(facing)
+        _put_face(canvas, mask, face, np.float32([origin, origin + along, origin + across]))
     return _matte(canvas, mask > 0)
 
 
@@ -145,8 +145,7 @@ def stick(rng: np.random.Generator, split: Split, size: float, light: np.ndarray
     """Draw a thin wooden stick (clutter)."""
     length = 2 * max(24, round(4 * size))
     width = max(4, round(length * rng.uniform(0.035, 0.07)))
-    wood = photographs.recolour(photographs.wood(split), *_WOODS[rng.integers(len(_WOODS))])
-    grain = _texture(rng, wood.transpose(1, 0, 2), length)[:width]
+    grain = _texture(rng, _wood(rng, split).transpose(1, 0, 2), length)[:width]
     round_side = np.sin(np.linspace(0.25, np.pi - 0.1, width, dtype=np.float32))[:, None, None]
     lit = 0.7 + 0.3 * float(light[2])
     return _matte(grain * (0.4 + 0.6 * round_side) * lit, np.ones((width, length), bool))
@@ -158,10 +157,8 @@ def leaf(rng: np.random.Generator, split: Split, size: float, light: np.ndarray)
     x = np.linspace(-1, 1, length, dtype=np.float32)[None]
     y = np.linspace(-0.5, 0.5, length // 2, dtype=np.float32)[:, None]
     half_width = rng.uniform(0.24, 0.42) * (1 - x * x) * (1 - 0.4 * x)
-    texture = photographs.recolour(
-        photographs.background(split, _GRASS_ROW), *_LEAVES[rng.integers(len(_LEAVES))]
-    )
-    rgb = _texture(rng, texture, length)[: length // 2] * 0.6 + 0.16
+    grass = photographs.recolour(photographs.background(split, _GRASS_ROW), rng.choice(_LEAVES))
+    rgb = _texture(rng, grass, length)[: length // 2] * 0.6 + 0.16
     rib = np.clip(1 - np.abs(y) * 30, 0, 1)
     fold = 1 + 0.25 * np.sign(y) * float(light[1])
     return _matte(rgb * (fold - 0.35 * rib)[..., None], np.abs(y) < half_width)
@@ -169,28 +166,19 @@ def leaf(rng: np.random.Generator, split: Split, size: float, light: np.ndarray)
 
 def scrap(rng: np.random.Generator, split: Split, size: float, light: np.ndarray) -> Sprite:
     """Cut a scrap out of a photographed page (clutter)."""
-    del split
     side = 2 * max(16, round(1.3 * size))
     angles = np.sort(rng.uniform(0, 2 * np.pi, 4) * 0.25 + np.arange(4) * np.pi / 2)
-    corners = np.stack([np.cos(angles), np.sin(angles)], -1) * rng.uniform(0.6, 1, (4, 1))
-    points = np.rint((corners * 0.48 + 0.5) * side).astype(np.int32)
-    mask = cv2.fillConvexPoly(np.zeros((side, side), np.uint8), points, 1)
-    page = photographs.recolour(
-        photographs.read_photograph('page.png'), (30, 28, 30), (238, 232, 214)
-    )
-    return _matte(_texture(rng, page, side) * (0.75 + 0.25 * float(light[2])), mask > 0)
+    mask = _polygon(angles, rng.uniform(0.6, 1, (4, 1)), side)
+    page = photographs.recolour(photographs.read_photograph('page.png'), _PAPER)
+    return _matte(_texture(rng, page, side) * (0.75 + 0.25 * float(light[2])), mask)
 
 
 def shard(rng: np.random.Generator, split: Split, size: float, light: np.ndarray) -> Sprite:
     """Cut a triangular shard out of a photographed brick wall (clutter)."""
     side = 2 * max(16, round(1.6 * size))
-    angles = rng.uniform(0, 0.6, 3) + np.arange(3) * 2 * np.pi / 3
-    points = np.stack([np.cos(angles), np.sin(angles)], -1) * 0.48 + 0.5
-    mask = cv2.fillConvexPoly(
-        np.zeros((side, side), np.uint8), np.rint(points * side).astype(np.int32), 1
-    )
+    mask = _polygon(rng.uniform(0, 0.6, 3) + np.arange(3) * 2 * np.pi / 3, 1, side)
     brick = _texture(rng, photographs.background(split, _BRICK_ROW), side)
-    return _matte(brick * (0.7 + 0.3 * float(light[2])), mask > 0)
+    return _matte(brick * (0.7 + 0.3 * float(light[2])), mask)
 
 
 # In the order of category ids, from 1.
@@ -223,14 +211,16 @@ def _texture(rng: np.random.Generator, photograph: np.ndarray, side: int) -> np.
     return resized.astype(np.float32) / 255
 
 
-def _rotation(rng: np.random.Generator) -> np.ndarray:
-    """Return a random (3, 3) orthogonal matrix."""
-    return np.linalg.qr(rng.normal(size=(3, 3)))[0].astype(np.float32)
+def _polygon(angles: np.ndarray, radius: np.ndarray | float, side: int) -> np.ndarray:
+    """Draw a polygon around the centre of a mask (side, side); a radius of 1 nearly fills it."""
+    corners = np.stack([np.cos(angles), np.sin(angles)], -1) * radius
+    points = np.rint((corners * 0.48 + 0.5) * side).astype(np.int32)
+    return cv2.fillConvexPoly(np.zeros((side, side), np.uint8), points, 1) > 0
 
 
 def _panels(rng: np.random.Generator, point: np.ndarray) -> np.ndarray:
     """Colour points (H, W, 3) of the unit sphere like the panels and caps of a beach ball."""
-    first, second = np.float32(_BALL_COLOURS[rng.integers(len(_BALL_COLOURS))]) / 255
+    first, second = np.float32(rng.choice(_BALL_COLOURS)) / 255
     panels = rng.choice([4, 6, 8])
     turn = (np.arctan2(point[..., 1], point[..., 0]) / (2 * np.pi) + 0.5) * panels
     in_first = (np.floor(turn).astype(int) % 2 == 0)[..., None]
@@ -240,10 +230,14 @@ def _panels(rng: np.random.Generator, point: np.ndarray) -> np.ndarray:
     return np.where(cap, first, colour * np.where(seam, 0.7, 1.0)[..., None]).astype(np.float32)
 
 
-def _planks(rng: np.random.Generator, split: Split, tone: tuple) -> np.ndarray:
+def _wood(rng: np.random.Generator, split: Split) -> np.ndarray:
+    table = photographs.part('coffee.png', photographs.WOOD[split])
+    return photographs.recolour(table, rng.choice(_WOODS))
+
+
+def _planks(rng: np.random.Generator, wood: np.ndarray) -> np.ndarray:
     """Draw one face of a crate, (96, 96, 3) float32."""
     side, frame, count = 96, 13, int(rng.integers(3, 6))
-    wood = photographs.recolour(photographs.wood(split), *tone)
     face = _texture(rng, wood, side) * 0.82
     for edge in np.linspace(frame, side - frame, count + 1).astype(int):
         face[edge - 1 : edge + 2] *= 0.35
@@ -262,7 +256,7 @@ def _put_face(canvas: np.ndarray, mask: np.ndarray, face: np.ndarray, corners: n
     """Draw `face` onto the parallelogram given by `corners` (3, 2): origin, along, across."""
     side = face.shape[0]
     source = np.float32([[0, 0], [side - 1, 0], [0, side - 1]])
-    warp = cv2.getAffineTransform(source, corners.astype(np.float32))
+    warp = cv2.getAffineTransform(source, corners)
     size = mask.shape[::-1]
     face = cv2.GaussianBlur(face, (0, 0), max(0.01, 0.35 * side / size[0]))
     laid = cv2.warpAffine(face, warp, size, flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)

@@ -140,9 +140,9 @@ def _report_shared(labels: Labels, found: Iterable[tuple[Path, LabelledImage, li
     images: dict[Path, list[str]] = {}
     for source, image, _ in found:
         images.setdefault(source, []).append(image.path.name)
+    what = 'label files of several images'
     for source, names in images.items():
         if len(names) > 1:
-            what = 'label files of several images'
             labels.report(source, what, first_few(names), outcome=Outcome.KEPT)
 
 
@@ -260,7 +260,6 @@ def _names(
     for known in (names.given, *names.lists.values()):
         for _, name in sorted(known.items()):
             labels.add_class(name)
-    for known in (names.given, *names.lists.values()):
         _note_shared_names(labels, known)
     count, known = whole_number(content.get('nc')), names.given
     if count and known and count != len(known):
@@ -343,11 +342,8 @@ def _places(
 
 def _names_of(content: Mapping[str, Any], split: str) -> list[str]:
     value = content.get(split) or (content.get('valid') if split == 'val' else None)
-    return [name for name in (value if isinstance(value, list) else [value]) if _is_name(name)]
-
-
-def _is_name(name: object) -> bool:
-    return isinstance(name, str) and bool(name.strip())
+    names = value if isinstance(value, list) else [value]
+    return [name for name in names if isinstance(name, str) and name.strip()]
 
 
 def _place(
@@ -374,8 +370,8 @@ def _with_tail(tree: Tree, homes: _Homes, parts: list[str], split: str) -> Path 
     if wanted and wanted[-1].endswith(('.txt', '.names')):
         known = set(tree.with_suffix('.txt', '.names'))
     else:
-        known = {folder for image in homes.images for folder in image.parents}
-        known = {folder for folder in known if folder.is_relative_to(tree.root)}
+        above = {folder for image in homes.images for folder in image.parents}
+        known = {folder for folder in above if folder.is_relative_to(tree.root)}
     for first in range(len(wanted)):
         tail = wanted[first:]
         fit = [p for p in known if [part.casefold() for part in p.parts[-len(tail) :]] == tail]
@@ -424,9 +420,7 @@ def _usual_text(image: Path) -> Path:
     """The text file of an image: in labels instead of the last images, or next to it."""
     beside = image.with_suffix('.txt')
     folder = _labels_folder(image.parent)
-    if folder is None:
-        return beside
-    other = folder / beside.name
+    other = folder / beside.name if folder else beside
     return other if other.is_file() or not beside.is_file() else beside
 
 
@@ -471,8 +465,8 @@ def _report_strays(tree: Tree, collector: Collector, known: Mapping[Path, Path])
             detail = counted(len(files), 'file')
             collector.labels.report(folder, 'label files in a folder without images', detail)
             continue
+        suffixes = '/'.join(sorted(FORMATS))
         for file in files:
-            suffixes = '/'.join(sorted(FORMATS))
             collector.labels.report(file, MISSING, f'no {file.stem} with {suffixes}')
 
 
@@ -517,8 +511,7 @@ def _joined(polygons: list[np.ndarray]) -> np.ndarray:
         distances = np.linalg.norm(joined[:, None] - other[None], axis=2)
         here, there = np.unravel_index(distances.argmin(), distances.shape)
         around = np.roll(other, -there, axis=0)
-        parts = (joined[: here + 1], around, around[:1], joined[here:])
-        joined = np.concatenate(parts)
+        joined = np.concatenate((joined[: here + 1], around, around[:1], joined[here:]))
     return joined
 
 
