@@ -18,7 +18,13 @@ from quick_mmengine import spare_imports
 from repository import ROOT
 
 _SERVER = multiprocessing.get_context('forkserver')
-_SERVER.set_forkserver_preload(['mmengine.runner', 'mmcv.ops', 'sklearn.metrics', 'torchvision'])
+# What mmdet, mmseg and mmpretrain import of others.
+_PRELOADED = (
+    *('mmengine.runner', 'mmcv.ops', 'torchvision', 'timm', 'matplotlib.pyplot', 'skimage'),
+    *('sklearn.cluster', 'sklearn.metrics', 'sklearn.mixture', 'shapely.geometry'),
+    *('modelindex.load_model_index', 'terminaltables', 'prettytable', 'distutils.errors'),
+)
+_SERVER.set_forkserver_preload(list(_PRELOADED))
 
 
 def start_server() -> None:

@@ -70,7 +70,7 @@ def test_other_detectors_take_a_step_at_their_maps_strides(tmp_path: Path, detec
     model = build(config).train()
     model.init_weights()  # some heads of mmdet are uninitialised until then
     assert {finding.severity for finding in check_strides(ConfigView(config), model)} <= {OK}
-    data = demo_mm_inputs(2, [[3, 128, 128]] * 2, num_classes=80, with_mask=detector == 'mask_rcnn')
+    data = demo_mm_inputs(2, [[3, 64, 64]] * 2, num_classes=80, with_mask=detector == 'mask_rcnn')
     model.train()
     optimizer = OptimWrapper(torch.optim.SGD(model.parameters(), lr=1e-4))
     assert model.train_step(data, optimizer)['loss'].isfinite()

@@ -82,14 +82,15 @@ def test_test_time_augmentation(workplace: Workplace, training: Training):
 
 
 def test_a_finished_run_is_not_trained_over(workplace: Workplace, training: Training):
-    done = workplace.run_afresh('train.py', training.config, '--work-dir', 'run', check=False)
+    done = workplace.run('train.py', training.config, '--work-dir', 'run', check=False)
     assert done.returncode == 1
     assert 'error: run contains checkpoints of an earlier run (epoch_12.pth)' in done.stdout
     assert training.checkpoint.is_file()
 
 
 def test_ctrl_c_explains_how_to_continue(workplace: Workplace):
-    args = (CONFIG, '--work-dir', 'interrupted', '--overwrite', *options())
+    more = options('train_cfg.max_epochs=9')
+    args = (CONFIG, '--work-dir', 'interrupted', '--overwrite', *more)
     output = workplace.stop_in_second_epoch(signal.SIGINT, *args)
     assert 'epoch_1.pth is the last complete checkpoint; continue with' in output
     command = output.strip().splitlines()[-1]
@@ -101,7 +102,7 @@ def test_resuming_where_nothing_was_saved_starts_at_the_beginning(workplace: Wor
     done = workplace.run(
         'train.py', CONFIG, '--work-dir', 'fresh', '--resume', *options('train_cfg.max_epochs=1')
     )
-    assert [row['step'] for row in train_lines(workplace.folder / 'fresh')] == [1, 2, 3, 4, 5]
+    assert [row['step'] for row in train_lines(workplace.folder / 'fresh')] == [1, 2]
     assert 'Done in ' in done.stdout
 
 
@@ -221,7 +222,7 @@ finally:
 """
     script = workplace.folder / 'probe.py'
     script.write_text(code)
-    done = workplace.run_afresh(script, check=False)
+    done = workplace.run(script, check=False)
     assert done.returncode == 1
     assert 'data/coco/annotations/instances_train2017.json does not exist' in done.stdout
     assert 'Traceback' not in done.stdout
