@@ -422,7 +422,7 @@ Examples:
 """,
     words=(
         Argument('model', 'tiny, small, medium or base (or ti, s, m, b), tnt_small, cpvt_small or '
-                 'another arch, a config file or a config name'),
+                 'another arch, a config file, the folder of a project or a config name'),
         Option('shape', 'image size in pixels', int, metavar=('H', 'W'), nargs=2, required=True),
         Option('format', 'what to print', default='table', choices=('table', 'json')),
         *_JSON,

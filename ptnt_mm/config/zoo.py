@@ -82,6 +82,11 @@ def find_config(path: str) -> Path:
     )
 
 
+def names_config(word: str) -> bool:
+    """Whether a word of a command is meant for :func:`find_config`, and is not a checkpoint."""
+    return word.endswith('.py') or Path(word).is_dir() or word in _files()
+
+
 def get_config(name: str) -> 'Config':
     """Read a config by name, such as ``'retinanet_ptnt_s_1x'``.
 
