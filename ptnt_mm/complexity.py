@@ -21,7 +21,7 @@ from torch import nn
 
 from ptnt_mm.config.build import build_model
 from ptnt_mm.config.read import read_config, require_keys
-from ptnt_mm.config.zoo import config_names
+from ptnt_mm.config.zoo import config_names, names_config
 from ptnt_mm.models.backbone import find_trunk
 from ptnt_mm.models.classifiers import build_classifier, classifiers
 from ptnt_mm.utils.errors import UserError
@@ -112,14 +112,14 @@ def build_by_name(name: str) -> nn.Module:
 
     Args:
         name: 'tiny', 'small', 'medium', 'base', 'tnt_small' and so on, the aliases 'ti', 's', 'm',
-            'b', 'tnt_s' and so on, a config file, or the name of a config.
+            'b', 'tnt_s' and so on, a config file, the folder of a project, or the name of a config.
 
     Raises:
         UserError: for an unknown name, or a config that cannot be read or built here.
     """
     if name in classifiers():
         return build_classifier(name)
-    if not name.endswith('.py') and name not in config_names():
+    if not names_config(name):
         raise UserError(unknown_name('arch or config', name, [*classifiers(), *config_names()]))
     config = read_config(name)
     require_keys(config, ('model',))

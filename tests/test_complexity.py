@@ -307,8 +307,9 @@ def test_a_detector_without_mmdet(tmp_path, monkeypatch):
         build_by_name(str(config))
 
 
-def test_a_config_without_a_model(tmp_path):
-    config = tmp_path / 'empty.py'
-    config.write_text('max_epochs = 1\n')
-    with pytest.raises(UserError, match='empty.py lacks model'):
-        build_by_name(str(config))
+@pytest.mark.parametrize('name', ['config.py', '.'])
+def test_a_config_or_a_project_without_a_model(tmp_path, monkeypatch, name: str):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / 'config.py').write_text('max_epochs = 1\n')
+    with pytest.raises(UserError, match='config.py lacks model'):
+        build_by_name(name)

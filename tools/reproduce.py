@@ -9,6 +9,7 @@ Examples:
 """
 
 import argparse
+import json
 import shlex
 import sys
 from pathlib import Path
@@ -111,7 +112,7 @@ def write_zoo(args: argparse.Namespace) -> None:
     The results are those of the last checkpoint (`ptnt test`), and not those in the training log.
     """
     with importing():
-        from ptnt_mm.engine.scalar_logs import last_evaluation, last_test, metrics_in_percent
+        from ptnt_mm.engine.scalar_logs import last_evaluation, metrics_in_percent
         from reproduction import runs
         from reproduction.entries import list_entries
         from reproduction.experiments import experiments_page, read_tables
@@ -128,7 +129,7 @@ def write_zoo(args: argparse.Namespace) -> None:
         print(f'{entry.name}: {entry.unit} {evaluation["step"]} of {entry.length}, {values}')
         if evaluation['step'] < entry.length:
             continue
-        if tested := last_test(work_dir / 'test'):
+        if tested := _last_test(work_dir / 'test'):
             measured[entry.name] = metrics_in_percent(tested, entry.metrics)
             costs[entry.name] = runs.cost(entry)
         else:
@@ -140,6 +141,13 @@ def write_zoo(args: argparse.Namespace) -> None:
     for name, text in files.items():
         write_atomically(args.out / name, text)
         print(f'wrote {args.out / name}')
+
+
+def _last_test(work_dir: Path) -> dict | None:
+    """The results of the last `ptnt test` with this work dir; None before the first."""
+    # Each is in a folder of its time, and has the name of the folder. Other files are boxes.
+    files = sorted(file for file in work_dir.glob('*/*.json') if file.stem == file.parent.name)
+    return json.loads(files[-1].read_text(encoding='utf-8')) if files else None
 
 
 if __name__ == '__main__':

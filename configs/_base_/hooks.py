@@ -1,4 +1,5 @@
-# A config that sets custom_imports or custom_hooks itself must repeat these entries.
+# For mmdet's own train.py and those of the other hosts: there, a config that sets custom_imports or
+# custom_hooks itself must repeat these entries. `ptnt train` adds those that are missing.
 custom_imports = dict(imports=['ptnt_mm'], allow_failed_imports=False)
 
 custom_hooks = [

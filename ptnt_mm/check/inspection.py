@@ -328,7 +328,7 @@ def _test_only_as_warning(finding: Finding) -> Finding:
 def check_before_testing(view: ConfigView, augmented: ConfigView | None = None) -> list[str]:
     """Evaluate one image of the test split, with random weights; return the warnings.
 
-    Before, class names and annotation files are compared.
+    Class names and annotation files are compared first.
 
     Parts that cannot be tried this way are left to the test itself.
 

@@ -152,7 +152,7 @@ def after_the_end(setting: Setting) -> str | bool:
 
 
 def never_due(setting: Setting) -> str | bool:
-    """A number of a loop, which evaluates never or once; the first after the end is allowed."""
+    """A number of a loop, after the end of training; the first number after it is allowed."""
     return setting.value != setting.view.length.end + 1 and _after_the_end(setting)
 
 

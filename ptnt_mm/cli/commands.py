@@ -218,12 +218,12 @@ def visualize(args: Namespace) -> None:
 def _others(words: list[str], config: 'Config') -> list[tuple['Config', str | None]]:
     """Read the config, the checkpoint, or both to compare with."""
     from ptnt_mm.config.read import read_config
-    from ptnt_mm.config.zoo import config_names
+    from ptnt_mm.config.zoo import names_config
 
     match words:
         case []:
             return []
-        case [other] if other.endswith('.py') or other in config_names():
+        case [other] if names_config(other):
             return [(read_config(other), None)]
         case [other]:
             return [(config, other)]

@@ -16,7 +16,7 @@ from ptnt_mm.version import __version__
 _WITH_HOOKS = ('train', 'test', 'report', 'export')
 """Commands that run hooks and log writers of a config, which may rely on Python's normal exit."""
 
-_ELSEWHERE = dict(
+_COMMANDS_ELSEWHERE = dict(
     predict='infer',
     detect='infer',
     val='test',
@@ -38,7 +38,7 @@ def main() -> int:
         parser.print_help(sys.stderr)
         return 2
     if not sys.argv[1].startswith('-') and sys.argv[1] not in names:
-        meant = _ELSEWHERE.get(sys.argv[1], '')
+        meant = _COMMANDS_ELSEWHERE.get(sys.argv[1], '')
         suggestion = f'did you mean {meant!r}?' if meant else suggest(sys.argv[1], names)
         suggestion = suggestion or 'ptnt --help lists them'
         parser.error(f'unknown command {sys.argv[1]!r}: {suggestion}')

@@ -329,11 +329,12 @@ ptnt visualize configs/retinanet_ptnt_s_1x.py work_dirs/.../epoch_12.pth photo.j
         Option('box', 'show them for a detected box, by its number from 1', positive, metavar='N',
                instead_of='at'),
         Option('score_thr', 'the lowest score of a box: 0.3 by default', float, metavar='S'),
-        Option('channels', 'to show, counted from 0; by default those that vary most', int,
-               (), 'C', nargs='+'),
-        Option('blocks', 'to show, counted from 1 in the whole backbone; by default the last of '
-               'each stage, or the first, middle and last', positive, (), 'B', nargs='+'),
-        Option('out', 'for the page: work_dirs/visualize/CONFIG by default', Path, metavar='DIR'),
+        Option('channels', 'channels to show, counted from 0; by default those that vary most',
+               int, (), 'C', nargs='+'),
+        Option('blocks', 'blocks to show, counted from 1 in the whole backbone; by default the '
+               'last of each stage, or the first, middle and last', positive, (), 'B', nargs='+'),
+        Option('out', 'folder of the page: work_dirs/visualize/CONFIG by default', Path,
+               metavar='DIR'),
         Switch('overwrite', 'replace an earlier page'),
         _DEVICE,
     ),
@@ -422,7 +423,7 @@ Examples:
 """,
     words=(
         Argument('model', 'tiny, small, medium or base (or ti, s, m, b), tnt_small, cpvt_small or '
-                 'another arch, a config file or a config name'),
+                 'another arch, a config file, the folder of a project or a config name'),
         Option('shape', 'image size in pixels', int, metavar=('H', 'W'), nargs=2, required=True),
         Option('format', 'what to print', default='table', choices=('table', 'json')),
         *_JSON,
@@ -449,7 +450,7 @@ ptnt configs copy retinanet_ptnt_s_1x my_configs
             'copy a config and its bases into a folder',
             words=(
                 Argument('config', 'such as retinanet_ptnt_s_1x'),
-                Argument('folder', 'where to', Path),
+                Argument('folder', 'the folder to copy them to', Path),
             ),
         ),
     ),

@@ -23,7 +23,7 @@ from ptnt_mm.utils.noise import silence_imported, silence_libraries
 from ptnt_mm.utils.terminal import use_terminal
 from ptnt_mm.utils.text import unknown_name
 
-_ELSEWHERE = {
+_FLAGS_ELSEWHERE = {
     '--conf': ('--score-thr', 'ptnt infer PHOTOS CONFIG --score-thr SCORE'),
     '--imgsz': ('--size', 'ptnt new DATA PROJECT --size PIXELS'),
     '--output': ('--out', ''),
@@ -73,7 +73,7 @@ class Parser(argparse.ArgumentParser):
                 shown = (action for action in self._actions if action.help != argparse.SUPPRESS)
                 names = [name for action in shown for name in action.option_strings]
                 known = [name for name in names if name.startswith('--')]
-                meant, instead = _ELSEWHERE.get(flag, ('', ''))
+                meant, instead = _FLAGS_ELSEWHERE.get(flag, ('', ''))
                 if meant in known:
                     self.error(f'unknown flag {flag!r}: did you mean {meant!r}?')
                 if instead and (instead.startswith('ptnt') or '--cfg-options' in known):

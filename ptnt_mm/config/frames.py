@@ -1,6 +1,6 @@
 """Read tracebacks: where an exception was raised, and what was being done. Nothing else reads them.
 
-The local variables that are read here are listed in `mmengine_private`.
+The local variables that are read here are listed in `tests/config/private_names.py`.
 """
 
 import os

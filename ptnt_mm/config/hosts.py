@@ -57,7 +57,7 @@ def import_host(scope: str) -> None:
 
 @contextmanager
 def _quiet_forks():
-    """Hide what the forks print about optional packages that our configs do not use."""
+    """Hide what OneDL's forks of the hosts print about packages that our configs do not use."""
     with warnings.catch_warnings(), redirect_stdout(io.StringIO()):  # print_log prints here
         warnings.filterwarnings('ignore', 'faster_coco_eval')
         yield

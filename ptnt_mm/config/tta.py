@@ -65,7 +65,7 @@ def _model(view: ConfigView) -> dict[str, Any]:
 
 def _pipeline(steps: Sequence[Mapping]) -> list[dict]:
     """A test pipeline with several views of an image; masks and boxes stay those of the image."""
-    steps = [ConfigDict(step) for step in steps]
+    *steps, packing = [ConfigDict(step) for step in steps]
     first = next((i for i, step in enumerate(steps) if short_name(step) == 'Resize'), 1)
     labels = [step for step in steps if loads_annotations(short_name(step))]
     before = [step for step in steps[:first] if step not in labels]
@@ -74,11 +74,10 @@ def _pipeline(steps: Sequence[Mapping]) -> list[dict]:
     if after and _resizes(after[0]):
         resize, *after = after
         views = [[_scaled(resize, factor) for factor in _FACTORS]]
-    *others, packing = after
     if 'meta_keys' in packing:
         packing = dict(packing, meta_keys=(*dict.fromkeys((*packing.meta_keys, *_MIRRORED)),))
     flips = [dict(type='RandomFlip', prob=prob) for prob in (1.0, 0.0)]
-    views += [[step] for step in others] + [flips] + [[step] for step in (*labels, packing)]
+    views += [[step] for step in after] + [flips] + [[step] for step in (*labels, packing)]
     return [*before, dict(type='TestTimeAug', transforms=views)]
 
 

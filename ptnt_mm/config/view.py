@@ -26,8 +26,8 @@ class ConfigView:
     """What a config means.
 
     Everything but the scope is read anew on each use: a run rewrites and reads its config through
-    one view, and a wrong setting stops only those who need it. Settings that are missing or None
-    are empty mappings here.
+    one view, and a wrong setting raises an error only where it is used. Settings that are missing
+    or None are empty mappings here.
 
     Args:
         config: A config, complete or not.

@@ -82,6 +82,11 @@ def find_config(path: str) -> Path:
     )
 
 
+def names_config(word: str) -> bool:
+    """Whether a word of a command is meant for :func:`find_config`, and is not a checkpoint."""
+    return word.endswith('.py') or Path(word).is_dir() or word in _files()
+
+
 def get_config(name: str) -> 'Config':
     """Read a config by name, such as ``'retinanet_ptnt_s_1x'``.
 
@@ -104,7 +109,7 @@ def _bases_by_path() -> Iterator[None]:
     """Let MMEngine find ``mmdet::`` bases by their path in the package.
 
     It parses all metafiles of the package first, 200 of mmdet, which takes longer than all the rest
-    of reading a config, and finds none of the fork of mmseg. No subclass can override it: MMEngine
+    of reading a config, and finds none of OneDL's mmseg. No subclass can override it: MMEngine
     calls it by the name of its class. What is not found by path, it still looks for itself.
     """
     from mmengine.config import Config

@@ -6,10 +6,10 @@ _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def as_utf8(content: bytes) -> bytes:
-    """The same text in UTF-8; Windows' programs write UTF-16 with its mark.
+    """The same text in UTF-8; programs on Windows write UTF-16 with a byte order mark.
 
     Raises:
-        UnicodeDecodeError: if it has the mark of UTF-16 and is not.
+        UnicodeDecodeError: if it has such a mark, but is not UTF-16.
     """
     return content.decode('utf-16').encode() if is_utf16(content) else content
 

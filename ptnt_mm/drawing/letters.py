@@ -35,7 +35,7 @@ def place_labels(boxes: ArrayLike, sizes: ArrayLike, room: tuple[int, int]) -> n
     """Place labels so that they cover as little as possible of each other and of other boxes.
 
     Each label is placed in turn: above its box, in it, below or beside it, aligned with one of its
-    sides. Without overlaps, the first of these is chosen. (Ours.)
+    sides. Without overlaps, the first of these is chosen.
 
     Args:
         boxes: (n, 4), left, top, right and bottom in pixels, the most important first.

@@ -1,4 +1,4 @@
-"""Additions to MMEngine: atomic checkpoints, repeatable training.
+"""A run: training, testing, and MMEngine's runner with additions.
 
 Importing this package registers every class of it that a config can name.
 """

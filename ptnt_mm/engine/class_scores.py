@@ -35,7 +35,7 @@ def known_score(value: float) -> float | None:
     return None if value < 0 else float(value)
 
 
-class CocoScores:
+class KeepsCocoClassScores:
     """mmdet's ``CocoMetric`` with ``class_scores``; of boxes and masks, masks count."""
 
     class_scores: Rows = []
@@ -74,7 +74,7 @@ def _listed(create: Callable, created: list) -> Callable:
     return create_listed
 
 
-class IoUScores:
+class KeepsIoUClassScores:
     """mmseg's ``IoUMetric`` with ``class_scores``."""
 
     class_scores: Rows = []
@@ -122,11 +122,11 @@ def keeping_class_scores(settings: object) -> Any:
     if isinstance(cls, str):
         with METRICS.switch_scope_and_registry(settings.get('_scope_')) as registry:
             cls = registry.get(cls)
-    if not isinstance(cls, type) or issubclass(cls, (CocoScores, IoUScores)):
+    if not isinstance(cls, type) or issubclass(cls, (KeepsCocoClassScores, KeepsIoUClassScores)):
         return settings
     for scores, host, name in (
-        (CocoScores, 'mmdet', 'CocoMetric'),
-        (IoUScores, 'mmseg', 'IoUMetric'),
+        (KeepsCocoClassScores, 'mmdet', 'CocoMetric'),
+        (KeepsIoUClassScores, 'mmseg', 'IoUMetric'),
     ):
         if issubclass(cls, getattr(sys.modules.get(f'{host}.evaluation'), name, ())):
             # Messages show the name of the config's class.

@@ -66,7 +66,7 @@ class _Scale:
     after: int
 
     def exact(self, epoch: float) -> float:
-        """The same share of the run; what comes after its end still does."""
+        """The same share of the run; an epoch after the end stays as far after it."""
         if epoch > self.before:
             return epoch - self.before + self.after
         return epoch * self.after / self.before

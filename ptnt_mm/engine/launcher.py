@@ -10,6 +10,7 @@ from mmengine.dist import all_gather_object
 
 from ptnt_mm.config.settings import dicts_within, type_name
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import unknown_name
 
 _logger = logging.getLogger(__name__)
 
@@ -26,9 +27,13 @@ def choose_launcher(config: Config, launcher: str) -> None:
     """Set the launcher, and how processes on a CPU join.
 
     Raises:
-        UserError: if the launcher did not start this process, or does not support a CPU.
+        UserError: if there is no such launcher, if it did not start this process, or if it does not
+            support a CPU.
     """
     if launcher != 'none':
+        if launcher not in _LAUNCHERS:
+            unknown = unknown_name('launcher', launcher, ('none', *_LAUNCHERS))
+            raise UserError(f'`launcher={launcher}`: {unknown}')
         program, rank, _ = _LAUNCHERS[launcher]
         if rank not in os.environ:
             raise UserError(f'`launcher={launcher}`: start the processes with {program}')

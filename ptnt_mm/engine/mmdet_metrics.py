@@ -9,13 +9,13 @@ from typing import Any
 from mmdet.evaluation.metrics import CocoMetric, DumpDetResults
 from mmdet.registry import METRICS
 
-from ptnt_mm.engine.class_scores import CocoScores
+from ptnt_mm.engine.class_scores import KeepsCocoClassScores
 from ptnt_mm.engine.coco_evaluation import FullCocoEval
 
 
 @METRICS.register_module()
-class DenseCocoMetric(CocoScores, CocoMetric):
-    """mmdet's CocoMetric, whose scores count every detection. Ours.
+class DenseCocoMetric(KeepsCocoClassScores, CocoMetric):
+    """mmdet's CocoMetric, whose scores count every detection.
 
     For AP, CocoMetric counts 100 detections of each class in an image, and for its other scores
     1,000: with 300 cells in an image, AP cannot exceed 0.33. Up to 100 detections, all scores are
@@ -34,7 +34,7 @@ class DenseCocoMetric(CocoScores, CocoMetric):
 
 @METRICS.register_module()
 class DumpTiledResults(DumpDetResults):
-    """mmdet's DumpDetResults, for masks that are run lengths already: those of tiles. Ours.
+    """mmdet's DumpDetResults, for masks that are run lengths already: those of tiles.
 
     Arguments are those of DumpDetResults.
     """

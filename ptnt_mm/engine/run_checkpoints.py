@@ -72,10 +72,12 @@ def read_latest_checkpoint(work_dir: Path) -> tuple[Path, dict] | tuple[None, No
         UserError: if there are checkpoints, but none of them can be continued from.
     """
     found = _first_readable(_newest_first(work_dir), read_resumable)
-    if found is None and _newest_first(work_dir):
+    if found is None and (written := _written_by_a_run(work_dir)):
+        pointed = printable(_pointed_at(work_dir), 200)
         raise UserError(
-            f'{work_dir}: none of its checkpoints can be continued from: start over with '
-            '`overwrite=True`, or pass a different checkpoint with `resume=PATH`'
+            f'{work_dir}: none of its checkpoints can be continued from, such as '
+            f'{pointed or written[-1].name}: start over with `overwrite=True`, or pass a different '
+            'checkpoint with `resume=PATH`'
         )
     return found or (None, None)
 
@@ -116,10 +118,11 @@ def _first_readable(
 
 def _newest_first(work_dir: Path) -> list[Path]:
     newest = [path for path in checkpoints_in(work_dir) if not path.name.startswith('best_')][::-1]
-    # The path was stored as it was typed: the file is next to the pointer.
-    named = work_dir / Path(_pointed_at(work_dir)).name
-    pointed = [named] if os.path.isfile(named) else []
-    return list(dict.fromkeys([*pointed, *newest]))
+    # The file is next to the pointer, unless the checkpoint hook has an `out_dir`. The stored path
+    # comes second: the run may have been copied or moved, and a different one may be there now.
+    pointed = Path(_pointed_at(work_dir))
+    found = [path for path in (work_dir / pointed.name, pointed) if os.path.isfile(path)]
+    return list(dict.fromkeys([*found[:1], *newest]))
 
 
 def _pointed_at(work_dir: Path) -> str:
@@ -136,13 +139,16 @@ def _pointed_at(work_dir: Path) -> str:
 
 def require_fresh(work_dir: Path) -> None:
     """Raise a UserError if the folder contains checkpoints of an earlier run."""
-    # A `filename_tmpl` or an `out_dir` may hide them, but MMEngine's pointer is always here.
-    checkpoints = [*work_dir.glob('last_checkpoint'), *checkpoints_in(work_dir)]
-    if checkpoints:
+    if written := _written_by_a_run(work_dir):
         raise UserError(
-            f'{work_dir} contains checkpoints of an earlier run ({checkpoints[-1].name}): continue '
+            f'{work_dir} contains checkpoints of an earlier run ({written[-1].name}): continue '
             'it with `resume=auto`, delete it with `overwrite=True`, or choose another `work_dir`'
         )
+
+
+def _written_by_a_run(work_dir: Path) -> list[Path]:
+    # A `filename_tmpl` or an `out_dir` may hide checkpoints, but MMEngine's pointer is always here.
+    return [*work_dir.glob('last_checkpoint'), *checkpoints_in(work_dir)]
 
 
 def checkpoints_in(work_dir: Path) -> list[Path]:

@@ -11,7 +11,7 @@ import torch
 from mmengine.dist import get_world_size, is_main_process
 from mmengine.hooks import Hook, LoggerHook
 from mmengine.logging import MessageHub
-from mmengine.runner import EpochBasedTrainLoop, Runner
+from mmengine.runner import EpochBasedTrainLoop, IterBasedTrainLoop, Runner
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
@@ -216,7 +216,7 @@ class RunDisplay(Hook):
             parts.append(format_bytes(used))
         if 'eta' in hub.runtime_info:
             each = sum(self._evaluations) / max(len(self._evaluations), 1)
-            left = hub.get_info('eta') + each * _evaluations_left(runner)
+            left = hub.get_info('eta') + each * evaluations_left(runner)
             parts.append(f'{duration(left)} left')
         return '  '.join(parts)
 
@@ -276,14 +276,21 @@ def _interval(runner: Any) -> int:
     return next(hooks, _USUAL_INTERVAL)
 
 
-def _evaluations_left(runner: Any) -> int:
-    interval = getattr(runner.train_loop, 'val_interval', None)
-    if runner.val_loop is None or not interval:
+def evaluations_left(runner: Any) -> int:
+    """How many evaluations are still to come in a loop of MMEngine; 0 for other loops."""
+    loop = runner.train_loop
+    if runner.val_loop is None or not isinstance(loop, EpochBasedTrainLoop | IterBasedTrainLoop):
         return 0
-    unit = 'epoch' if _has_epochs(runner) else 'iteration'
-    last = runner.max_epochs if unit == 'epoch' else runner.max_iters
-    # The last one always comes; those before it, at the interval.
-    return -(-last // interval) - _steps(runner)[unit] // interval
+    by_epoch = _has_epochs(runner)
+    last = runner.max_epochs if by_epoch else runner.max_iters
+    first = max((runner.epoch if by_epoch else runner.iter) + 1, loop.val_begin)
+    count = int(first <= last)  # the last one always comes
+    # MMEngine switches to the next interval a step before its milestone.
+    starts = [max(milestone - 1, first) for milestone in loop.dynamic_milestones]
+    ends = [*starts[1:], last]
+    for start, end, interval in zip(starts, ends, loop.dynamic_intervals, strict=True):
+        count += len(range(-(-start // interval) * interval, min(end, last), interval))
+    return count
 
 
 def _use_real_streams() -> None:

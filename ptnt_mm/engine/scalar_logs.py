@@ -133,13 +133,6 @@ def last_evaluation(work_dir: Path) -> dict[str, Any] | None:
     return next(filter(_is_evaluation, reversed(lines)), None)
 
 
-def last_test(work_dir: Path) -> dict[str, Any] | None:
-    """Return the results of the last ``ptnt test`` with this work dir; None before the first."""
-    # Each is in a folder of its time, and has the name of the folder.
-    files = sorted(work_dir.glob('*/*.json'))
-    return json.loads(files[-1].read_text(encoding='utf-8')) if files else None
-
-
 def _is_evaluation(line: dict[str, Any]) -> bool:
     return 'loss' not in line and bool(metrics_of(line))
 

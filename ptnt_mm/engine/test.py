@@ -1,6 +1,6 @@
 """Evaluate a checkpoint of a detector, a segmenter or a classifier, for ``ptnt test``."""
 
-from functools import partial
+import copy
 from pathlib import Path
 
 from mmengine.config import Config, ConfigDict
@@ -14,9 +14,10 @@ from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.evaluation_outputs import add_drawing, add_dump
 from ptnt_mm.engine.failures import failed_test_explained
 from ptnt_mm.engine.hooks.cuda_graphs import graph_parts, require_cuda
-from ptnt_mm.engine.prepare import prepare
+from ptnt_mm.engine.launcher import choose_launcher, is_first_process
 from ptnt_mm.engine.run_display import display_of
 from ptnt_mm.engine.runner import build_runner
+from ptnt_mm.engine.work_dir import create_work_dir
 from ptnt_mm.weights.reader.files import require_checkpoint
 
 
@@ -68,14 +69,18 @@ def build_test(
     require_keys(config, ('model', 'test_dataloader', 'test_cfg', 'test_evaluator'))
     if cuda_graphs:
         require_cuda('`cuda_graphs=True`')
-    rewrite = partial(_use_checkpoint, checkpoint=str(checkpoint))
-    run = prepare(config, rewrite, work_dir, launcher)
-    run.view.require_files(('test',))
+    view = ConfigView(copy.deepcopy(config))
+    view.config.load_from, view.config.resume = str(checkpoint), False
+    if view.backbone:
+        view.backbone.init_cfg = None
+    choose_launcher(view.config, launcher)
+    create_work_dir(view.config, work_dir)
+    view.require_files(('test',))
     require_checkpoint(checkpoint)
-    augmented = with_tta(run.view) if tta else None
-    warnings = check_before_testing(run.view, augmented) if run.is_first else []
+    augmented = with_tta(view) if tta else None
+    warnings = check_before_testing(view, augmented) if is_first_process(view.config) else []
     # The check evaluates an image, which must not be drawn or dumped.
-    tested = augmented or run.view
+    tested = augmented or view
     if show_dir is not None:
         add_drawing(tested, Path(show_dir).absolute())
     if out is not None:
@@ -94,10 +99,3 @@ def run_test(runner: Runner) -> dict[str, float]:
     """Evaluate; return the metrics by name. An error is a UserError with one line."""
     with failed_test_explained(runner.logger), display_of(runner):
         return runner.test()
-
-
-def _use_checkpoint(view: ConfigView, checkpoint: str) -> None:
-    view.config.load_from = checkpoint
-    view.config.resume = False
-    if view.backbone:
-        view.backbone.init_cfg = None

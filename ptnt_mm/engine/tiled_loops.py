@@ -85,7 +85,7 @@ class _InTiles:
 
 @LOOPS.register_module()
 class TiledValLoop(_InTiles, ValLoop):
-    """Validate on whole images that are cut into tiles in memory. Ours.
+    """Validate on large images, each cut into tiles in memory.
 
     The pipeline stays that of images of a tile's size: its first step loads the image, the others
     run on each tile. Images no larger than a tile are not cut. The objects of all tiles are merged
@@ -110,7 +110,7 @@ class TiledValLoop(_InTiles, ValLoop):
 
 @LOOPS.register_module()
 class TiledTestLoop(_InTiles, TestLoop):
-    """Test on whole images as :class:`TiledValLoop` validates. Ours.
+    """Test on large images as :class:`TiledValLoop` validates.
 
     ``ptnt infer`` and ``ptnt export`` take the tiles of this loop from a config's ``test_cfg``.
     """

@@ -1,11 +1,11 @@
 """Train a detector, a segmenter or a classifier, for ``ptnt train``."""
 
+import copy
 import logging
 import shlex
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -21,14 +21,13 @@ from ptnt_mm.config.stored import changed_settings
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.failures import failures_explained
 from ptnt_mm.engine.hooks.checkpointing import RemoveEarlierRunHook
-from ptnt_mm.engine.launcher import require_same_start
+from ptnt_mm.engine.launcher import choose_launcher, is_first_process, require_same_start
 from ptnt_mm.engine.modes import use_modes
-from ptnt_mm.engine.prepare import prepare
 from ptnt_mm.engine.run_checkpoints import describe_last_checkpoint, require_fresh
 from ptnt_mm.engine.run_display import display_of
 from ptnt_mm.engine.run_start import Start, choose_start, resume_of
 from ptnt_mm.engine.runner import build_runner, how_to_repeat
-from ptnt_mm.engine.work_dir import lock_work_dir
+from ptnt_mm.engine.work_dir import create_work_dir, lock_work_dir
 from ptnt_mm.utils.findings import Severity
 from ptnt_mm.utils.terminal import FOR_THE_FILE
 from ptnt_mm.weights.published import require_weights
@@ -89,8 +88,9 @@ def train(
     require_keys(config, ('model', 'train_dataloader', 'train_cfg', 'optim_wrapper'))
     if pretrained is not None and resume is None and not config.get('resume'):
         require_weights(str(pretrained))  # before the host is imported
-    modes = partial(
-        use_modes,
+    view = ConfigView(copy.deepcopy(config))
+    use_modes(
+        view,
         epochs=epochs,
         amp=amp,
         sync_bn=sync_bn,
@@ -99,25 +99,26 @@ def train(
         log=log,
         deterministic=deterministic,
     )
-    run = prepare(config, modes, work_dir, launcher)
-    work_dir = run.work_dir
+    choose_launcher(view.config, launcher)
+    work_dir = create_work_dir(view.config, work_dir)
+    is_first = is_first_process(view.config)
     if resume is None and not overwrite:
         resume = resume_of(config, load_from)
-    with lock_work_dir(work_dir) if run.is_first else nullcontext():
-        start = choose_start(run.view, work_dir, pretrained, load_from, resume, seed)
-        run.view.require_files(('train', 'val'))
+    with lock_work_dir(work_dir) if is_first else nullcontext():
+        start = choose_start(view, work_dir, pretrained, load_from, resume, seed)
+        view.require_files(('train', 'val'))
         # Before anything is built: it may refuse, and sees only what an earlier run left.
         hooks = [RemoveEarlierRunHook(work_dir, start.weights)] if overwrite else []
-        if run.is_first and not overwrite and resume is None:
+        if is_first and not overwrite and resume is None:
             require_fresh(work_dir)
         # Once is enough, and large annotation files take a while.
-        warnings = check_before_training(run.view) if run.is_first else []
-        runner = build_runner(run.view, start.checkpoint)
+        warnings = check_before_training(view) if is_first else []
+        runner = build_runner(view, start.checkpoint)
         require_same_start(start.checkpoint)
         runner.register_custom_hooks(hooks)
         if resume is not None and start.checkpoint is None:
             runner.logger.info(f'{work_dir} has no checkpoint yet: starting from iteration 1')
-        _log_opening(runner, run.view, start, warnings, command)
+        _log_opening(runner, view, start, warnings, command)
         # Only the runner references the checkpoint now, and frees it after loading.
         del start
         with (

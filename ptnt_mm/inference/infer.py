@@ -191,7 +191,7 @@ def _found(results: Results, predictor: Predictor, tracker: Tracker | None) -> I
             by_class = results.by_class.most_common()
             yield f'  {first_few(f"{number:,} {name}" for name, number in by_class)}'
         elif without and predictor.highest_below is None:
-            yield f'Found no {noun} in {without} of {images}, with whatever score'
+            yield f'Found no {noun} in {without} of {images} at any score'
         elif without:
             # Rounded down: it must not seem to reach the limit.
             highest = floor(1000 * predictor.highest_below) / 1000

@@ -95,12 +95,15 @@ def test_headings_and_ids_occur_once(place: Path, monkeypatch):
     [
         (['micro.pth'], 'micro.pth'),
         (['other.py'], 'random initialisation'),
+        (['project'], 'random initialisation'),
         (['other.py', 'micro.pth'], 'micro.pth'),
     ],
 )
 def test_versus(place: Path, monkeypatch, others: list[str], shown: str):
     monkeypatch.setattr('ptnt_mm.pages.visualize.visualize.SECTIONS', ())
-    Path('other.py').write_text(Path('micro.py').read_text())
+    Path('project').mkdir()
+    for other in ('other.py', 'project/config.py'):
+        shutil.copy('micro.py', other)
     assert run('micro.py', 'photo.png', '--out', 'out', '--versus', *others) == 0
     assert shown in Path('out/index.html').read_text().partition('<dt>Network B</dt>')[2][:60]
 

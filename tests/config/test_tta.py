@@ -56,6 +56,19 @@ def test_the_views_of_an_image(task: str, tmp_path: Path):
         assert np.array_equal(view.numpy(), other.numpy()[..., ::-1])
 
 
+def test_a_pipeline_that_only_packs_what_the_data_set_loaded(tmp_path: Path):
+    import_host('mmpretrain')
+    file = tmp_path / 'cifar.py'
+    file.write_text("_base_ = 'mmpretrain::resnet/resnet18_8xb16_cifar10.py'")
+    config = Config.fromfile(file)
+    steps = with_tta(ConfigView(config)).config.test_dataloader.dataset.pipeline
+    image = np.random.default_rng(0).integers(256, size=(32, 32, 3), dtype=np.uint8)
+    with DefaultScope.overwrite_default_scope('mmpretrain'):
+        flipped, own = Compose(steps)(dict(img=image, gt_label=0))['inputs']
+    assert np.array_equal(own.numpy(), image.transpose(2, 0, 1))
+    assert np.array_equal(flipped.numpy(), own.numpy()[..., ::-1])
+
+
 def test_a_model_merges_as_many_boxes_as_the_detector_finds():
     model = with_tta(ConfigView(config_of('detection'))).config.tta_model
     assert model.tta_cfg.max_per_img == 300

@@ -7,6 +7,12 @@ import torch
 from mmengine.config import Config
 
 from ptnt_mm.engine.launcher import choose_launcher
+from ptnt_mm.utils.errors import UserError
+
+
+def test_an_unknown_launcher_is_named():
+    with pytest.raises(UserError, match="'torchrun'.*'pytorch'"):
+        choose_launcher(Config(), 'torchrun')
 
 
 def launched(monkeypatch, rank: int, model: dict) -> Config:

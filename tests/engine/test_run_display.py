@@ -23,7 +23,7 @@ from toy import evaluated, quick, toy_config, toy_iterations
 
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.class_scores import class_scores, keeping_class_scores
-from ptnt_mm.engine.run_display import best_scores, display_of
+from ptnt_mm.engine.run_display import best_scores, display_of, evaluations_left
 from ptnt_mm.engine.runner import build_runner
 from ptnt_mm.utils.metrics import main_metrics, metric_names, metric_text
 from ptnt_mm.utils.terminal import TerminalHandler
@@ -138,6 +138,29 @@ def test_times_are_short():
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize('by_epoch', [True, False])
+@pytest.mark.parametrize(
+    ('loop', 'expected'),
+    [
+        (dict(val_interval=2), 3),
+        (dict(val_interval=2, val_begin=4), 2),
+        (dict(val_interval=3, dynamic_intervals=[(5, 1)]), 3),
+        (dict(val_interval=9, dynamic_intervals=[(2, 2), (9, 1)]), 3),
+        (dict(val_begin=9), 0),
+    ],
+)
+def test_evaluations_that_are_left_are_counted(
+    tmp_path: Path, by_epoch: bool, loop: dict, expected: int
+):
+    config = evaluated(quick(toy_config(tmp_path, 5) if by_epoch else toy_iterations(tmp_path, 5)))
+    config.train_cfg.update(dict(val_interval=1) | loop)
+    config.experiment_name = str(tmp_path)
+    runner = build_runner(ConfigView(config))
+    runner.register_hook(hook := Counting())
+    runner.train()
+    assert hook.left == list(range(expected, -1, -1))
+
+
 def test_what_a_run_does_not_log_is_left_out(tmp_path: Path, capsys):
     config = epochs(tmp_path)
     config.default_hooks.timer = None
@@ -155,6 +178,16 @@ class Revalidating(Hook):
 
     def after_train(self, runner: Runner) -> None:
         runner.val()
+
+
+class Counting(Hook):
+    """Remembers how many evaluations are left, before the first and after each."""
+
+    def before_train(self, runner: Runner) -> None:
+        self.left = [evaluations_left(runner)]
+
+    def after_val(self, runner: Runner) -> None:
+        self.left.append(evaluations_left(runner))
 
 
 def test_a_worker_prints_without_the_bar(monkeypatch):

@@ -8,7 +8,7 @@ import pytest
 import torch
 from mmengine.config import Config, ConfigDict
 from mmengine.runner import Runner
-from toy import names, quick, toy_config, train
+from toy import log_of, names, quick, toy_config, train
 
 from ptnt_mm.config.initial_weights import check_start, use_pretrained
 from ptnt_mm.config.stored import changed_settings
@@ -352,3 +352,17 @@ def test_a_config_that_resumes_is_continued_and_started_over_only_on_demand(tmp_
         shutil.rmtree(logs)
     assert run(1, overwrite=True).cfg.get('load_from') is None
     assert names(tmp_path) == ['epoch_1.pth']
+
+
+def test_a_run_with_checkpoints_in_another_folder_is_continued(tmp_path: Path):
+    def run(epochs: int, resume: str | None = None) -> Runner:
+        config = quick(toy_config(tmp_path / 'run', epochs))
+        config.default_hooks.checkpoint.out_dir = str(tmp_path / 'large_disk')
+        config.experiment_name = f'out_dir_{epochs}'
+        return run_training(config, resume=resume)
+
+    run(1)
+    assert names(tmp_path / 'run') == [] and names(tmp_path / 'large_disk/run') == ['epoch_1.pth']
+    runner = run(2, resume='auto')
+    assert runner.cfg.load_from == str(tmp_path / 'large_disk/run/epoch_1.pth')
+    assert runner.epoch == 2 and 'resumed epoch: 1, iter: 3' in log_of(tmp_path / 'run')

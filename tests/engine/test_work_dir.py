@@ -143,6 +143,24 @@ def test_invalid_pointer_is_ignored(tmp_path: Path, pointer: bytes):
     assert read_latest_checkpoint(tmp_path)[0] == latest_checkpoint(tmp_path) == intact
 
 
+def test_a_copied_run_continues_from_its_own_checkpoint(tmp_path: Path):
+    """Another run may be where the copied one was, and have a checkpoint of the same name."""
+    former, copied = tmp_path / 'former', tmp_path / 'copied'
+    for folder in (former, copied):
+        folder.mkdir()
+        own = _resumable(folder / 'epoch_1.pth')
+        (folder / 'last_checkpoint').write_text(str(former / 'epoch_1.pth'))
+    assert read_latest_checkpoint(copied)[0] == own
+    own.unlink()
+    assert read_latest_checkpoint(copied)[0] == latest_checkpoint(copied) == former / 'epoch_1.pth'
+
+
+def test_a_run_whose_only_checkpoint_is_gone_is_not_silently_started_over(tmp_path: Path):
+    (tmp_path / 'last_checkpoint').write_text('/unmounted/run/epoch_3.pth')
+    with pytest.raises(UserError, match=r'/unmounted/run/epoch_3\.pth: start over.*`resume=PATH`'):
+        read_latest_checkpoint(tmp_path)
+
+
 @pytest.mark.parametrize('make', [os.mkfifo, os.mkdir, lambda path: path.symlink_to('/dev/zero')])
 def test_pointer_that_is_not_a_file_is_ignored(tmp_path: Path, make):
     intact = _resumable(tmp_path / 'epoch_1.pth')

@@ -64,6 +64,8 @@ def test_collect_shows_the_last_checkpoints_of_finished_runs(capsys, tmp_path: P
         (tests / time).mkdir(parents=True)
         results = {'coco/bbox_mAP': score, 'coco/bbox_mAP_50': 0.6, 'coco/segm_mAP_75': 0.2}
         (tests / time / f'{time}.json').write_text(json.dumps(results))
+    (tests / 'results').mkdir()
+    (tests / 'results' / 'test.bbox.json').write_text('[]')  # outfile_prefix of the evaluator
     monkeypatch.setattr('reproduction.runs.cost', lambda entry: (50.04, 300.0))
     status, printed, _ = run(capsys, *words)
     assert status == 0 and 'not on the page' not in printed

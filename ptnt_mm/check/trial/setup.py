@@ -239,8 +239,8 @@ def _chosen(settings: Mapping, choose: Callable[[Any], list[dict]]) -> Samples:
         return data_set.metainfo, choose(data_set)
     finally:
         # MMEngine copies data sets, as for KFoldDataset, with a memo that it never empties. Its
-        # keys are ids, which later objects get again: their copies would be of earlier ones. The
-        # fork's default is None.
+        # keys are ids, which later objects get again: their copies would be of earlier ones. In
+        # OneDL's fork, the default is None.
         for memo in filter(None, BaseDataset._copy_without_annotation.__defaults__ or ()):
             memo.clear()
 

@@ -166,7 +166,8 @@ class Collector:
     def own_image(self, file: Path, name: str) -> Path | None:
         """Find the image of a label file that has one: by its own name, then by the one in it.
 
-        A file's name survives renaming, and files made as copies of another name its image.
+        The name in it is wrong if the image and the file were renamed together, or if the file was
+        copied from that of another image.
 
         Args:
             file: The label file.
@@ -341,7 +342,7 @@ def _xml_text(content: bytes) -> str:
     """The text of an XML file; expat itself knows few encodings."""
     declared = _DECLARED.match(content)
     name = declared[1].decode() if declared else 'utf-8'
-    # A declaration that can be read as it is, is not in UTF-16, whatever it says.
+    # A file whose declaration can be read as ASCII is not in UTF-16, even if it claims to be.
     if is_utf16(content) or name.lower().startswith(('utf-16', 'utf-8')):
         return decoded_text(content)
     return content.decode(name)

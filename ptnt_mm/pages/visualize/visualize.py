@@ -169,10 +169,10 @@ def visualize(
         at: Show similarity and attention for this pixel (x, y) of the image; the middle by default.
         box: Show them for a detected box, by its number from 1.
         score_thr: The lowest score of a box: 0.3 by default.
-        channels: To show, counted from 0; by default those that vary most.
-        blocks: To show, counted from 1 in the whole backbone; by default the last of each stage, or
-            the first, middle and last.
-        out: For the page: work_dirs/visualize/CONFIG by default.
+        channels: Channels to show, counted from 0; by default those that vary most.
+        blocks: Blocks to show, counted from 1 in the whole backbone; by default the last of each
+            stage, or the first, middle and last.
+        out: Folder of the page: work_dirs/visualize/CONFIG by default.
         overwrite: If True, replace an earlier page.
         device: Cpu, cuda or cuda:1; by default the best available.
 

@@ -1,7 +1,8 @@
-"""The private names of MMEngine, the hosts and torch that this package uses: read it to upgrade.
+"""The private names of MMEngine, the hosts and torch that the package uses: read it to upgrade.
 
-A test looks each of them up in the installed versions, and finds those that are used but not
-listed. Names that only stand in checkpoint files are in `ptnt_mm.weights.reader.objects`.
+`test_private_names.py` looks each of them up in the installed versions, and finds those that are
+used but not listed. Names that only stand in checkpoint files are in
+`ptnt_mm.weights.reader.objects`.
 """
 
 PRIVATE = {
