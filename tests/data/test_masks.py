@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from pycocotools import mask as coco
 
-from ptnt_mm.data.masks import draw_mask, run_lengths
+from ptnt_mm.data.masks import draw_mask, run_lengths, usable
 from ptnt_mm.utils.errors import UserError
 
 IMAGE = dict(id=1, file_name='a.jpg', height=6, width=8)
@@ -53,6 +53,11 @@ def test_an_object_of_several_polygons_is_one():
     mask = [*_rectangle(0, 0, 2, 2), *_rectangle(4, 0, 6, 2)]
     pixels = draw_mask(IMAGE, [_object(1, 9, mask)], LABELS)
     assert (pixels == 2).sum() == 8
+
+
+def test_text_in_polygons_is_read_as_numbers():
+    text = [list(map(str, points)) for points in _rectangle(1, 1, 3, 3)]
+    assert usable(text, (8, 6)) == (_rectangle(1, 1, 3, 3), None, '')
 
 
 def test_an_image_without_objects_is_background():

@@ -154,6 +154,7 @@ def test_run_lengths_are_masks(tmp_path: Path, text: str, label: str, problems: 
     labels = read_labels(tree := Tree(tmp_path), recognise(tree))
     (item,) = labels.images[0].objects
     assert (len(labels.images), item.label) == (2, label)
+    assert {image.split for image in labels.images} == {'train'}
     # Images are 24 pixels high: the runs are the first 3 of the second column, 4 of the third.
     assert item.box == (1, 1, 2, 4) and area(item, (32, 24)) == 7
     assert len(labels.problems) == problems

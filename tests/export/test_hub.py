@@ -95,6 +95,7 @@ def test_facts_and_card(run):
         'photo.jpg config.py hf:me/cells',
     ):
         assert expected in card
+    assert card.count('```') == 2
 
 
 def test_nothing_of_the_machine_is_published(run):

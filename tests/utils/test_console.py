@@ -1,12 +1,14 @@
 """The exit status of commands, and colours, only on a terminal."""
 
 import io
+import logging
 import sys
 
 import pytest
 
 from ptnt_mm.utils.console import exit_status, show
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.terminal import TerminalHandler
 
 TEXT = 'error: no file error.py\n  warning  train: odd [red]\ntorch 2.5 BROKEN\nan error in it'
 
@@ -63,6 +65,15 @@ def test_output_that_is_not_utf8_is_printed(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sys, 'stdout', io.TextIOWrapper(printed, 'utf-8', write_through=True))
     assert exit_status(lambda: print('f\udce4hre')) == 0
     assert printed.getvalue() == b'f\\udce4hre\n'
+
+
+def test_a_message_with_the_wrong_arguments_is_reported_and_stops_nothing(
+    capsys: pytest.CaptureFixture,
+):
+    logger = logging.Logger('odd')
+    logger.addHandler(TerminalHandler())
+    logger.warning('%d boxes', 'many')
+    assert 'Logging error' in capsys.readouterr().err
 
 
 def test_a_traceback_on_request(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch):

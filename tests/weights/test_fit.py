@@ -371,7 +371,7 @@ MISFITS = [
         ['of an unknown arch, 64 px', 'PyramidTNT tiny', 'model.backbone'],
     ),
     (lambda: detector(extra=True), Whole(), lambda w: lacking('neck', w), ['2', 'neck.weight']),
-    (detector, Whole(), lambda w: RESNET, ['a ResNet']),
+    (detector, Whole(), lambda w: RESNET, ['a ResNet', 'Use a checkpoint of this model']),
     (detector, Whole(), lambda w: dict(model=w), ['state_dict']),
     (detector, Whole(), lambda w: with_value('bbox_head.bias', NAN, w), ['1', 'bbox_head.bias']),
     (detector, BackboneOfWhole(), lambda w: lacking(BLOCK, w), ['4', f'backbone.{BLOCK}']),
