@@ -89,7 +89,6 @@ PRIVATE = {
     },
     'torch.nn:Module': {
         '_compiled_call_impl': 'whether a part is compiled, which cannot be a CUDA graph too',
-        '_forward_hooks': 'whether someone may keep an output',
         '_metadata': 'versions of modules, kept with a state dict',
     },
     'torch': {

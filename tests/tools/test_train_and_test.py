@@ -3,6 +3,8 @@
 import re
 import shutil
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -220,12 +222,14 @@ try:
 finally:
     print('mmdet was imported:', 'mmdet' in sys.modules)
 """
-    script = workplace.folder / 'probe.py'
-    script.write_text(code)
-    done = workplace.run(script, check=False)
+    # A new process: the server of the forked ones may have imported mmdet for another test.
+    command = [sys.executable, '-c', code]
+    done = subprocess.run(
+        command, cwd=workplace.folder, env=workplace.environment(), capture_output=True, text=True
+    )
     assert done.returncode == 1
-    assert 'data/coco/annotations/instances_train2017.json does not exist' in done.stdout
-    assert 'Traceback' not in done.stdout
+    assert 'data/coco/annotations/instances_train2017.json does not exist' in done.stderr
+    assert 'Traceback' not in done.stderr
     assert 'mmdet was imported: False' in done.stdout
 
 
