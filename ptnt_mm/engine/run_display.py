@@ -289,7 +289,8 @@ def evaluations_left(runner: Any) -> int:
     starts = [max(milestone - 1, first) for milestone in loop.dynamic_milestones]
     ends = [*starts[1:], last]
     for start, end, interval in zip(starts, ends, loop.dynamic_intervals, strict=True):
-        count += len(range(-(-start // interval) * interval, min(end, last), interval))
+        # Multiples of the interval from start to before the end; it may be a float, such as inf.
+        count += max(0, int(-(-min(end, last) // interval) + -start // interval))
     return count
 
 

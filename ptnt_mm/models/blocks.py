@@ -149,7 +149,10 @@ class DropPath(nn.Module):
 def _hidden_dim(dim: int, mlp_ratio: float) -> int:
     """The hidden width of an MLP for tokens of ``dim`` channels, rounded down."""
     if not isinstance(mlp_ratio, (int, float)) or not 1 <= dim * mlp_ratio < math.inf:
-        raise ValueError(f'mlp_ratio is {mlp_ratio!r}: expected a number above 0, such as 4')
+        raise ValueError(
+            f'mlp_ratio is {mlp_ratio!r}: expected a number such as 4; {dim} times that is the '
+            'hidden width, which must be at least 1'
+        )
     return int(dim * mlp_ratio)
 
 

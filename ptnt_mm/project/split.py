@@ -89,10 +89,14 @@ def split_off(
         splits['val'] += val
         labels.notes.append(note)
     if empty := [split for split in ('train', 'val') if not splits[split]]:
-        # Elsewhere there are two or more images to split.
+        missing = ' and '.join(empty)
+        if previous is None:
+            raise UserError(
+                f'copies stay in one split, and no image is left for {missing}: add images'
+            )
         raise UserError(
-            f'{previous.folder}: its images keep their splits, and none is left for '
-            f'{" and ".join(empty)}: add images, or leave out `like`'
+            f'{previous.folder}: its images keep their splits, and none is left for {missing}: add '
+            'images, or leave out `like`'
         )
     _note_copies(labels, splits, digests, drawn_from={image.path for image in pool})
     _note_classes(labels, splits, is_given=not pool)

@@ -147,6 +147,7 @@ def test_times_are_short():
         (dict(val_interval=3, dynamic_intervals=[(5, 1)]), 3),
         (dict(val_interval=9, dynamic_intervals=[(2, 2), (9, 1)]), 3),
         (dict(val_begin=9), 0),
+        (dict(val_interval=float('inf')), 1),
     ],
 )
 def test_evaluations_that_are_left_are_counted(

@@ -35,7 +35,7 @@ from ptnt_mm.models.pyramid_tnt import ARCHS
         (dict(frozen_stages='1'), "frozen_stages is '1'; expected -1 to 4"),
         (dict(drop_path_rate=1.0), 'drop_path_rate is 1.0: expected at least 0 and below 1'),
         (dict(drop_path_rate=None), 'drop_path_rate is None: expected at least 0 and below 1'),
-        (dict(mlp_ratio='4'), "mlp_ratio is '4': expected a number above 0"),
+        (dict(mlp_ratio='4'), "mlp_ratio is '4': expected a number such as 4"),
         (dict(mlp_ratio=0), 'mlp_ratio is 0: expected'),
         (dict(attention='fuse'), "unknown attention 'fuse': did you mean 'fused'?"),
         (dict(relative_position='gird'), "unknown relative_position 'gird': did you mean 'grid'?"),

@@ -4,6 +4,7 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -66,6 +67,22 @@ def splits(root: Path) -> dict[str, set[str]]:
 def test_a_fifth_is_a_fifth(tmp_path: Path, count: int, share: float | None, wanted: int):
     found, _ = split(boxes(tmp_path, [f'{i}.jpg' for i in range(count)]), share)
     assert len(found['val']) == wanted and len(found['train']) == count - wanted
+
+
+def test_copies_that_leave_nothing_to_train_on_are_named(tmp_path: Path):
+    """Images without objects; three of four are copies."""
+    failed = 0
+    for seed in range(0, 60, 4):
+        images = [photograph(seed), *[photograph(seed + 1)] * 3]
+        tree = Tree(boxes(tmp_path / str(seed), [f'{i}.png' for i in range(4)], images))
+        labels = read_labels(tree, recognise(tree))
+        labels.images[:] = [replace(image, objects=[]) for image in labels.images]
+        try:
+            assert set(split_off(labels, 0.75)) == {'train', 'val'}
+        except UserError as error:
+            failed += 1
+            assert 'no image is left for train: add images' in str(error)
+    assert 0 < failed < 15
 
 
 @pytest.mark.parametrize('share', [0, 1, 20, -0.1, 1.5, float('nan'), '0.2', True])

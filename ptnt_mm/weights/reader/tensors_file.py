@@ -37,10 +37,11 @@ def load_safetensors(file: Path, map_location: Any) -> dict[str, torch.Tensor]:
     require_package()
     from safetensors import safe_open
 
-    device = torch.device(map_location if isinstance(map_location, (str, torch.device)) else 'cpu')
-    # The library knows no meta device.
-    read_on = 'cpu' if device.type == 'meta' else str(device)
+    place = map_location if isinstance(map_location, (str, torch.device)) else 'cpu'
     try:
+        device = torch.device(place)
+        # The library knows no meta device.
+        read_on = 'cpu' if device.type == 'meta' else str(device)
         with file.open('rb') as stream:
             header = int.from_bytes(stream.read(8), 'little')
         if header > _MAX_HEADER:

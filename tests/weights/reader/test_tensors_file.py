@@ -72,6 +72,12 @@ def test_map_location_is_followed(tmp_path, place):
     assert weight.shape == (2,) and weight.device.type == str(place or 'cpu')
 
 
+def test_an_unknown_place_is_refused(tmp_path):
+    path = write(tmp_path / 'a.safetensors', 'F32', [2], 8)
+    with pytest.raises(CheckpointError, match='foo'):
+        read_checkpoint(path, 'foo')
+
+
 def test_safetensors_not_installed(tmp_path, monkeypatch):
     path = tmp_path / 'tiny.safetensors'
     path.write_bytes(b'\x00{}')
