@@ -1,4 +1,4 @@
-"""A run: training, testing, and MMEngine's runner with additions.
+"""Training and testing, and what they add to MMEngine.
 
 Importing this package registers every class of it that a config can name.
 """

@@ -1,4 +1,4 @@
-"""What leaves for others: files for other runtimes (``ptnt export``), checkpoints in a hub.
+"""Export models to files for other runtimes (``ptnt export``), and publish checkpoints.
 
 ``ptnt_mm.deploy`` runs the exported files without torch.
 """

@@ -40,7 +40,7 @@ QUIET = logging.getLogger('quiet')
 def test_a_failure_of_the_system_names_how_to_continue(
     tmp_path: Path, error: Exception, names: list[str]
 ):
-    """What else is a failure of the system, tests/config/test_causes.py lists."""
+    """tests/config/test_causes.py lists the other failures of the system."""
     with pytest.raises(UserError) as caught, failures_explained(QUIET, tmp_path):
         raise error
     assert all(name in str(caught.value) for name in [*names, '`resume`'])
