@@ -7,6 +7,7 @@ rule fires on a config that mmdet, mmseg or mmpretrain publish, unless that conf
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from logging import getLevelNamesMapping
 
 from ptnt_mm.config.settings import dicts_within, is_warm_up, short_name, type_name
@@ -36,7 +37,7 @@ Predicate = Callable[[Setting], object]
 """Whether a setting is wrong. A returned string replaces ``{found}`` in the message."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Rule:
     """A kind of setting that can be wrong.
 
@@ -58,11 +59,13 @@ class Rule:
     scopes: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
 
+    def is_about(self, path: str) -> bool:
+        """Whether one of the patterns fits; brackets are literal."""
+        patterns = (self.paths,) if isinstance(self.paths, str) else self.paths
+        return any(fnmatchcase(path, pattern.replace('[', '[[]')) for pattern in patterns)
+
     def check(self, setting: Setting) -> Iterator[Finding]:
-        """The finding for a setting, if the rule applies and the value is wrong."""
-        paths = (self.paths,) if isinstance(self.paths, str) else self.paths
-        if not any(fnmatchcase(setting.path, _escaped(path)) for path in paths):
-            return
+        """The finding for a setting that the rule is about, if its value is wrong."""
         if self.scopes and setting.view.scope not in self.scopes:
             return
         if self.kinds and type_name(setting.beside) not in self.kinds:
@@ -74,11 +77,17 @@ class Rule:
 
 def check_rules(view: ConfigView, rules: Iterable[Rule], keys: Iterable[str]) -> Iterator[Finding]:
     """Check all settings in some top-level keys of a config."""
-    rules = list(rules)
+    rules = tuple(rules)
     for key in keys:
         for setting in _settings(view.config.get(key), key, view.config, view):
-            for rule in rules:
+            for rule in _about(setting.path, rules):
                 yield from rule.check(setting)
+
+
+@lru_cache(maxsize=10_000)
+def _about(path: str, rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+    """The rules for a path; configs share most of theirs."""
+    return tuple(rule for rule in rules if rule.is_about(path))
 
 
 def _settings(value: object, path: str, beside: Mapping, view: ConfigView) -> Iterator[Setting]:
@@ -90,11 +99,6 @@ def _settings(value: object, path: str, beside: Mapping, view: ConfigView) -> It
     elif isinstance(value, (list, tuple)):
         for i, inner in enumerate(value):
             yield from _settings(inner, f'{path}[{i}]', beside, view)
-
-
-def _escaped(pattern: str) -> str:
-    """A pattern in which brackets are literal."""
-    return pattern.replace('[', '[[]')
 
 
 _AUGMENTING = (
