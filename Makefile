@@ -1,7 +1,8 @@
 # pyenv's commands refuse to run before a version is chosen. Without pyenv this has no effect.
 export PYENV_VERSION ?= 3.13:3.12:3.11
 # Packages of another environment must not be taken for those of .venv, which has the original hosts.
-unexport PYTHONPATH PYTHONHOME PTNT_HOSTS
+# Without bytecode, each of the many processes of the tests compiles our modules again.
+unexport PYTHONPATH PYTHONHOME PTNT_HOSTS PYTHONDONTWRITEBYTECODE
 
 # The Python of .venv, otherwise the newest usable one; to choose: make setup PYTHON=/path/to/python3.12
 PYTHON ?= $(or $(shell export PYENV_VERSION=$(PYENV_VERSION); \

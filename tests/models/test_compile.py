@@ -192,7 +192,7 @@ def test_generated_code(build_shallow):
 
     On a GPU, this mode also replays them as a CUDA graph.
     """
-    model = Pyramid(build_shallow(drop_path_rate=0.0, out_indices=(0,)))
+    model = build_shallow(drop_path_rate=0.0, out_indices=(0,))
     compiled = torch.compile(model, mode='reduce-overhead', fullgraph=True, dynamic=False)
     image = golden.image(1, 61, 93)
     for found, expected in zip(
