@@ -12,6 +12,7 @@ from mmengine.runner import Runner
 from ptnt_mm.config.causes import Kind, explain, one_line
 from ptnt_mm.config.data_root import use_data_root
 from ptnt_mm.config.frames import place_in_own_code
+from ptnt_mm.config.literals import literal
 from ptnt_mm.config.registered import classes_named
 from ptnt_mm.config.settings import flat_settings, scope_of
 from ptnt_mm.config.zoo import config_from_file, find_config
@@ -89,7 +90,7 @@ def parse_options(words: Sequence[str]) -> dict:
             key, _, value = word.partition('=')
             # '{}_x.pth' is text.
             if value.startswith('dict(') or (value.startswith('{') and value.endswith('}')):
-                namespace.options[key] = _literal(ast.parse(value, mode='eval').body)
+                namespace.options[key] = literal(ast.parse(value, mode='eval').body)
             else:
                 DictAction(['--cfg-options'], 'options')(None, namespace, [word])
         except Exception as error:  # of MMEngine's parser, which may even raise RecursionError
@@ -98,20 +99,6 @@ def parse_options(words: Sequence[str]) -> dict:
                 f"dict such as '[1,2]' or \"dict(type='SGD')\" ({one_line(error)})"
             ) from error
     return namespace.options
-
-
-def _literal(node: ast.expr) -> object:
-    """The value of a literal, whose dicts may be written as calls of ``dict``."""
-    if isinstance(node, ast.Call) and ast.unparse(node.func) == 'dict' and not node.args:
-        if any(keyword.arg is None for keyword in node.keywords):
-            raise ValueError('** is not possible here: write the keys')
-        return {keyword.arg: _literal(keyword.value) for keyword in node.keywords}
-    if isinstance(node, ast.Dict):
-        keys = map(ast.literal_eval, node.keys)
-        return dict(zip(keys, map(_literal, node.values), strict=True))
-    if isinstance(node, (ast.List, ast.Tuple)):
-        return (list if isinstance(node, ast.List) else tuple)(map(_literal, node.elts))
-    return ast.literal_eval(node)
 
 
 def apply_options(config: Config, options: dict) -> None:

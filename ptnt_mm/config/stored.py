@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from mmengine.config import Config, ConfigDict
 
+from ptnt_mm.config.literals import literal
 from ptnt_mm.config.settings import flat_settings
 from ptnt_mm.utils.text import printable
 
@@ -39,7 +40,7 @@ def stored_config(text: str) -> ConfigDict:
     for statement in statements:
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
             with suppress(*_UNREADABLE):
-                value = ast.literal_eval(_DictCalls().visit(statement.value))
+                value = literal(statement.value)
                 repr(value)  # Python does not print integers of thousands of digits
                 settings[statement.targets[0].id] = value
     return settings
@@ -54,14 +55,3 @@ def changed_settings(stored: ConfigDict, config: Config) -> Iterator[str]:
         if before.get(key) != now.get(key) and not key.startswith(_PER_START_KEYS):
             line = f'{key}, from {before.get(key, "nothing")} to {now.get(key, "nothing")}'
             yield printable(line, 1000)
-
-
-class _DictCalls(ast.NodeTransformer):
-    """Rewrites ``dict(key=value)`` as ``{'key': value}``, which is a literal."""
-
-    def visit_Call(self, node: ast.Call) -> ast.expr:
-        self.generic_visit(node)
-        if node.args or not isinstance(node.func, ast.Name) or node.func.id != 'dict':
-            return node
-        names = [ast.Constant(keyword.arg) for keyword in node.keywords]
-        return ast.Dict(names, [keyword.value for keyword in node.keywords])

@@ -5,6 +5,7 @@ from typing import Any
 
 from mmengine.config import Config
 
+from ptnt_mm.config.literals import literal
 from ptnt_mm.config.zoo import config_root
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import unknown_name
@@ -40,7 +41,7 @@ def row_of(name: str) -> dict[str, Any]:
         call = ast.parse(name, mode='eval').body
         arguments = call.keywords if isinstance(call, ast.Call) else []
         kind = ast.unparse(call.func if isinstance(call, ast.Call) else call)
-        settings = {keyword.arg: ast.literal_eval(keyword.value) for keyword in arguments}
+        settings = {keyword.arg: literal(keyword.value) for keyword in arguments}
     except (SyntaxError, ValueError, TypeError):
         raise UserError(f'`backbone`: {unknown_name("backbone", name, known)}') from None
     if kind.rpartition('.')[2][:1].islower():

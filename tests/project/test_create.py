@@ -17,6 +17,7 @@ from ptnt_mm.config.read import read_config
 from ptnt_mm.data.labels import Outcome
 from ptnt_mm.engine.run_checkpoints import checkpoint_to_use
 from ptnt_mm.engine.work_dir import work_dir_of
+from ptnt_mm.project.backbone_table import row_of
 from ptnt_mm.project.create import PROBLEMS, create_project
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity, error, of_kind
@@ -95,6 +96,13 @@ def test_other_backbones_are_wired_by_their_maps(
     assert f'--backbone {backbone} --size 64`' in file.read_text().splitlines()[0]
     found = check(Config.fromfile(file), thorough=False)
     assert not of_kind(found, Severity.ERROR)
+
+
+def test_a_backbone_may_be_a_class_with_dicts():
+    row = row_of('mmdet.ResNet(depth=18, norm_cfg=dict(type="GN", num_groups=[32]))')
+    assert row['settings'] == dict(
+        type='mmdet.ResNet', depth=18, norm_cfg=dict(type='GN', num_groups=[32])
+    )
 
 
 def test_a_project_can_be_moved(untried, tmp_path: Path):

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 from labelformat.formats.pascalvoc import PascalVOCObjectDetectionInput
 from labelformat.formats.yolov8 import YOLOv8ObjectDetectionInput
+from repository import ROOT
 
+from ptnt_mm.cli.start import parser_of
 from ptnt_mm.data.labels import LabelledImage, Labels, Outcome
-from ptnt_mm.data.recognise import read_labels, recognise
+from ptnt_mm.data.recognise import FORMAT_NAMES, read_labels, recognise
 from ptnt_mm.data.tree import Tree
 from ptnt_mm.inference.source import Results
 from ptnt_mm.project.create import choose_task
@@ -47,6 +49,14 @@ FORMATS = {
     made.colour_masks: 'class-masks',
     made.class_folders: 'folders',
 }
+
+
+def test_the_help_and_the_page_list_every_format():
+    (option,) = (o for o in parser_of('new')._actions if '--format' in o.option_strings)
+    listed, _, _ = option.help.partition(';')
+    assert sorted(re.split(r', | or ', listed)) == sorted(FORMAT_NAMES)
+    page = (ROOT / 'docs' / 'formats.md').read_text()
+    assert sorted(re.findall(r'^\| `([a-z][\w-]*)` \|', page, re.M)) == sorted(FORMAT_NAMES)
 
 
 def read(root: Path, task: str | None = None) -> Labels:
