@@ -239,10 +239,13 @@ class OuterBlock(nn.Module):
         self.drop_path = DropPath(drop_path)
         self.peg = peg
 
-    def forward(self, outer: Tensor, hw: Grid, form: Form) -> Tensor:
-        """(B, n + N, C) -> (B, n + N, C).
+    def forward(
+        self, inner: Tensor | None, outer: Tensor, hw: Grid, form: Form
+    ) -> tuple[Tensor | None, Tensor]:
+        """Inner (B*N, m, c) or None, outer (B, n + N, C) -> the same.
 
         Args:
+            inner: The words, which stay as they are.
             outer: n class tokens, 0 or 1, and the sentences.
             hw: Grid of the sentences, in tokens.
             form: Of the outer attention, from :meth:`OuterAttention.form`.
@@ -251,7 +254,7 @@ class OuterBlock(nn.Module):
         outer = self.drop_path(outer, attended)
         mixed = self.se_layer(normed_mlp(self.outer_norm2, self.outer_mlp, outer))
         outer = self.drop_path(outer, mixed)
-        return outer if self.peg is None else self.peg(outer, hw)
+        return inner, outer if self.peg is None else self.peg(outer, hw)
 
 
 def word_to_sentence(words: int, inner_dim: int, outer_dim: int) -> tuple[nn.Module, ...]:
@@ -326,12 +329,12 @@ class NestedBlock(OuterBlock):
         self.proj_norm1, self.proj, self.proj_norm2 = projection
 
     def forward(self, inner: Tensor, outer: Tensor, hw: Grid, form: Form) -> tuple[Tensor, Tensor]:
-        """Inner (B*N, m, c), outer (B, n + N, C) with n class tokens -> the same."""
+        """Inner (B*N, m, c), outer (B, n + N, C) with n class tokens -> the same, both changed."""
         width = inner.shape[1] * self.inner_mlp.fc1.out_features
         inner, projected = in_slices(self._inner, inner, width)
         # Words are added to their sentence without drop path, as published.
         outer = outer + self._pad_class_tokens(projected, outer)
-        return inner, super().forward(outer, hw, form)
+        return super().forward(inner, outer, hw, form)
 
     def _inner(self, inner: Tensor) -> tuple[Tensor, Tensor]:
         """Words of n sentences (n, m, c) -> the same, and projected to their sentences (n, C)."""

@@ -319,10 +319,7 @@ class Stage(nn.Module):
         if self.peg is not None:
             outer = self.peg(outer, hw)
         for block in self.blocks:
-            if isinstance(block, NestedBlock):
-                inner, outer = run_block(block, self.with_cp, inner, outer, hw, form)
-            else:
-                outer = run_block(block, self.with_cp, outer, hw, form)
+            inner, outer = run_block(block, self.with_cp, inner, outer, hw, form)
         return inner, outer
 
     def pretrained_tables(self) -> dict[str, Table]:

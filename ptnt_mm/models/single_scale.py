@@ -16,7 +16,7 @@ from ptnt_mm.models.backbone import (
     drop_path_rates,
     is_positive,
 )
-from ptnt_mm.models.blocks import NestedBlock, OuterBlock
+from ptnt_mm.models.blocks import OuterBlock
 from ptnt_mm.models.kernels.memory import run_block
 from ptnt_mm.models.tokens import SINGLE_SCALE_PATCH, Grid
 from ptnt_mm.weights.networks import Table
@@ -154,10 +154,7 @@ class SingleScaleBackbone(Backbone):
         form = self.blocks[0].outer_attn.form(bias, outer)
         outputs = []
         for i, block in enumerate(self.blocks):
-            if isinstance(block, NestedBlock):
-                inner, outer = run_block(block, self.with_cp, inner, outer, hw, form)
-            else:
-                outer = run_block(block, self.with_cp, outer, hw, form)
+            inner, outer = run_block(block, self.with_cp, inner, outer, hw, form)
             if i in self.out_indices:
                 outputs.append((inner, self._normed(i, outer), hw))
         return outputs
@@ -166,7 +163,7 @@ class SingleScaleBackbone(Backbone):
     def embed(self, image: Tensor) -> tuple[Tensor | None, Tensor, Grid]:
         """(B, 3, H, W) -> inner (B*N, m, c) or None, outer (B, N, C), hw (H/16, W/16).
 
-        Sides are multiples of 16. Blocks with words take the first, others have None.
+        Sides are multiples of 16. Networks without words return None in their place.
         """
 
     def get_layer_depth(self, param_name: str, prefix: str = '') -> tuple[int, int]:

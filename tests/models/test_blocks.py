@@ -52,10 +52,11 @@ def test_a_nested_block_is_what_the_spec_writes():
 
 def test_an_outer_block_is_what_the_spec_writes():
     block = golden.filled(OuterBlock(OUTER_DIM, 2, eager=True)).eval()
-    _, outer = tokens(2)
-    new_outer = block(outer, HW, form(block, outer))
+    inner, outer = tokens(2)
+    new_inner, new_outer = block(inner, outer, HW, form(block, outer))
     z = outer + block.outer_attn(block.outer_norm1(outer), HW, form(block, outer))
     torch.testing.assert_close(new_outer, z + block.outer_mlp(block.outer_norm2(z)))
+    assert new_inner is inner
 
 
 def test_squeeze_and_excitation():

@@ -52,7 +52,7 @@ class BlockRecord(NamedTuple):
     cell: Size  # of a sentence
     hw: Grid  # of the sentences
     outer: Tensor  # after the block, (1, n + N, C) with n class tokens
-    words: Tensor | None  # after the block, (N, m, c)
+    words: Tensor | None  # after a block that changes them, (N, m, c)
     queries: Tensor  # input of the outer attention, (1, n + N, C)
     form: Form  # of the outer attention
     inner_queries: Tensor | None  # input of the inner attention, (N, m, c)
@@ -216,11 +216,10 @@ def _blocks(trunk: Backbone, calls: Calls, ratio: Size) -> Iterator[BlockRecord]
     for i, stage in enumerate([trunk] if one_scale else trunk.stages):
         for module in stage.blocks:
             number += 1
-            [((*_, hw, _), outer)] = calls[module]
+            [((*_, hw, _), (words, outer))] = calls[module]
             [((queries, _, form), _)] = calls[module.outer_attn]
-            words = inner_queries = None
+            inner_queries = None
             if isinstance(module, NestedBlock):
-                words, outer = outer
                 # On a CPU it is called once for each slice of the sentences.
                 inner_queries = torch.cat([given[0] for given, _ in calls[module.inner_attn]])
             yield BlockRecord(
@@ -231,7 +230,7 @@ def _blocks(trunk: Backbone, calls: Calls, ratio: Size) -> Iterator[BlockRecord]
                 cell=tuple(trunk.patch * 2**i / scale for scale in ratio),
                 hw=hw,
                 outer=outer,
-                words=words,
+                words=None if inner_queries is None else words,
                 queries=queries,
                 form=form,
                 inner_queries=inner_queries,
