@@ -7,7 +7,9 @@ import sys
 import textwrap
 from pathlib import Path
 
+import cv2
 import pytest
+from packaging.version import Version
 from PIL import Image, TiffImagePlugin
 from repository import environment
 
@@ -79,8 +81,10 @@ READ = """
         read()
 """
 
+# Older versions of OpenCV and Python do not print these.
 NOISE = (
-    'TIFFReadDirectory',
+    *(('TIFFReadDirectory',) if Version(cv2.__version__).major >= 5 else ()),
+    *(('SyntaxWarning',) if sys.version_info >= (3, 12) else ()),
     'PIL/TiffImagePlugin.py',
     'index created!',
     'Loading and preparing results',
@@ -88,7 +92,6 @@ NOISE = (
     'Average Precision',
     'FutureWarning',
     'build_loss',
-    'SyntaxWarning',
     'the hook will be removed',
     'the neck is deprecated',
 )
@@ -148,4 +151,4 @@ def test_a_command_shows_only_what_its_user_can_act_on(folder: Path):
 def test_what_the_user_asks_for_is_shown(folder: Path):
     shown = output(folder, '-W', 'default', 'read.py', 'command', OPENCV_LOG_LEVEL='WARNING')
     assert 'of the code of a user' in shown and 'FutureWarning' in shown
-    assert 'TIFFReadDirectory' in shown
+    assert ('TIFFReadDirectory' in shown) == ('TIFFReadDirectory' in NOISE)

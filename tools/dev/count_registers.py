@@ -12,12 +12,7 @@ from argparse import Namespace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import triton
-from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource
-
 from ptnt_mm.cli.start import Parser
-from ptnt_mm.models.kernels import inner_triton
 from ptnt_mm.models.pyramid_tnt import ARCHS
 from ptnt_mm.utils.tables import new_table, to_text
 
@@ -57,6 +52,13 @@ _COLUMNS = {'registers': 'REG', 'spilled': 'STACK'}
 
 def usage(kernel: str, channels: int, heads: int, dtype: str, capability: int) -> dict[str, int]:
     """Compile a kernel for weights of the words' type; what it uses, by cuobjdump's names."""
+    # Where there is no Triton, or an old one, the help is still shown.
+    import triton
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    from ptnt_mm.models.kernels import inner_triton
+
     function = getattr(inner_triton, kernel)
     width = max(inner_triton.SIDE, triton.next_power_of_2(channels))
     constants = dict(WIDTH=width, HEADS=heads, HAS_KEPT=True)

@@ -152,7 +152,8 @@ class GraphedPart:
         trains, parameters = self.part.training, self._followed()
         if not trains:
             self.steps[False] += 1
-        key = (trains, structure, *_circumstances(inputs, parameters))
+        # As text: in torch 2.6, structures cannot be hashed.
+        key = (trains, str(structure), *_circumstances(inputs, parameters))
         self.seen[key] += 1
         if key not in self.graphs and self.seen[key] >= self.after and self._has_room():
             self.graphs[key] = self._captured(inputs, structure, parameters)

@@ -30,11 +30,8 @@ def run_block(block: nn.Module, with_cp: bool, *inputs: Any) -> Any:
 
 def normed_mlp(norm: nn.Module, mlp: nn.Module, tokens: Tensor) -> Tensor:
     """``mlp(norm(tokens))`` in slices, for an MLP whose widest layer is ``fc1``: (B, N, C) each."""
-
-    def branch(rows: Tensor) -> tuple[Tensor]:
-        return (mlp(norm(rows)),)
-
-    (out,) = in_slices(branch, tokens.flatten(0, 1), mlp.fc1.out_features)
+    rows, width = tokens.flatten(0, 1), mlp.fc1.out_features
+    (out,) = in_slices(lambda some: (mlp(norm(some)),), rows, width)
     return out.view_as(tokens)
 
 
