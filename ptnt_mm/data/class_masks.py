@@ -223,7 +223,10 @@ def read_values(file: Path) -> np.ndarray:
 def _black_or_white(pixels: np.ndarray) -> np.ndarray:
     """The values before JPEG changed them."""
     if (np.minimum(pixels, abs(pixels - IGNORED)) > _BLURRED).mean() > 0.01:
-        raise UnusableMaskError(LOSSY.what, 'its values are changed: store it as a PNG')
+        raise UnusableMaskError(
+            LOSSY.what,
+            'JPEG changed its values: export it again, as a PNG; a converted file has the same',
+        )
     return np.where(pixels > IGNORED // 2, IGNORED, 0)
 
 

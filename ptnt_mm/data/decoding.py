@@ -108,17 +108,9 @@ def read_rgb(file: Path | str, value_range: Range | None = None) -> np.ndarray:
         with Image.open(file, formats=DECODERS) as stored:
             if why := why_garbled(stored):
                 raise ValueError(why)
-            is_deep = value_range is not None and bits_of(stored) > 8
-            image = ImageOps.exif_transpose(stored)
-        if is_deep:
-            return scaled(read_values(Path(file).read_bytes()), value_range)[..., ::-1].copy()
-        if image.mode.startswith(('I', 'F')):
-            image = Image.fromarray(_to_8_bits(np.asarray(image)))
-        if image.mode == 'CMYK' and stored.format == 'JPEG':
-            return _from_cmyk(np.asarray(image))
-        if image.mode == 'RGBA' and stored.format == 'TIFF':
-            return _times_alpha(np.asarray(image))
-        return np.asarray(image.convert('RGB'))
+            if value_range is None or bits_of(stored) <= 8:
+                return _to_rgb(stored)
+        return scaled(read_values(Path(file).read_bytes()), value_range)[..., ::-1].copy()
     except UnidentifiedImageError as error:
         raise UserError(f'{file} {why_not_an_image(Path(file))}') from error
     except Exception as error:  # a damaged file can make the reader raise anything
@@ -131,13 +123,24 @@ def pillow_rgb(image: Image.Image, value_range: Range | None = None) -> np.ndarr
     Raises:
         UserError: if it has pixels of more than 16 bits, or of floats, and there is no range.
     """
+    try:
+        if value_range is None or not image.mode.startswith(('I', 'F')):
+            return _to_rgb(image)
+        levels = scaled(np.asarray(ImageOps.exif_transpose(image)), value_range)
+    except ValueError as error:
+        raise UserError(f'Pillow image of mode {image.mode}: {error}') from error
+    return np.dstack([levels] * 3)
+
+
+def _to_rgb(stored: Image.Image) -> np.ndarray:
+    """The pixels of an image as it is opened, rotated by its EXIF data, (H, W, 3) uint8, RGB."""
+    image = ImageOps.exif_transpose(stored)  # which forgets the format
     if image.mode.startswith(('I', 'F')):
-        try:
-            values = np.asarray(image)
-            levels = _to_8_bits(values) if value_range is None else scaled(values, value_range)
-        except ValueError as error:
-            raise UserError(f'Pillow image of mode {image.mode}: {error}') from error
-        return np.dstack([levels] * 3)
+        image = Image.fromarray(_to_8_bits(np.asarray(image)))
+    if image.mode == 'CMYK' and stored.format == 'JPEG':
+        return _from_cmyk(np.asarray(image))
+    if image.mode == 'RGBA' and stored.format == 'TIFF':
+        return _times_alpha(np.asarray(image))
     return np.asarray(image.convert('RGB'))
 
 

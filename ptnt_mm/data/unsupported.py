@@ -64,9 +64,11 @@ KNOWN = tuple(Foreign(*row) for row in (
      rf'(?i)\A[^\n]*\n[^\n,;\t]*{_IMAGE}"?(?:\s*[,;\t]\s*"?[01]"?){{2,}}\s*(?:\n|\Z)',
      'these are classes of images: move them into a folder for each class; images of several '
      "classes need a config with mmpretrain's MultiLabelDataset", 'images'),
+    ('CSV of Label Studio', _TABLES, r'"(?:rectangle|polygon|brush|ellipse)labels"', _EXPORT),
     ('CSV boxes', _TABLES,
      r'(?i)\A[^\n]*\b(x_?min|x_?1|xtl|bbox\w*|x_?cent(er|re)|left)\b|'
-     rf'{_IMAGE}"?[,;\t](?:[^\n]*[,;\t])?(?:"?\s*{_NUMBER}\s*"?[,;\t]){{3}}"?\s*{_NUMBER}',
+     rf'{_IMAGE}"?[,;\t](?:[^\n]*[,;\t])?(?:"?\s*{_NUMBER}\s*"?[,;\t]){{3}}"?\s*{_NUMBER}|'
+     rf'(?:{_NUMBER}[,;\t]){{4}}[^\n]*{_IMAGE}',
      'name the columns filename,xmin,ymin,xmax,ymax,class in the first line, with corners in '
      'pixels (xmax = x + width; for Open Images, times the size of the image); docs/formats.md '
      'lists other names that are known', 'table'),

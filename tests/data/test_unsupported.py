@@ -47,6 +47,12 @@ FOREIGN = {
         'ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax\na,x,/m/0,1,0.1,0.2,0.1,0.2\n',
         'CSV boxes',
     ),
+    'makesense': ('labels.csv', 'cat,6,4,8,9,a.jpg,32,24\ndog,1,2,3,4,a.jpg,32,24\n', 'CSV boxes'),
+    'Label Studio CSV': (
+        'project.csv',
+        'id,image,label\n1,/data/a.jpg,"[{""x"": 4.5, ""rectanglelabels"": [""cat""]}]"\n',
+        'CSV of Label Studio',
+    ),
     'classes of images': ('train.csv', 'file,label\na.jpg,cat\nb.jpg,dog\n', 'classes of images'),
     'DOTA': ('labelTxt/a.txt', 'imagesource:X\ngsd:0.1\n1 2 9 2 9 8 1 8 plane 0\n', 'DOTA'),
     'WIDER FACE': ('gt.txt', '0--Parade/a.jpg\n1\n1 2 8 9 0 0 0 0 0 0 \n', 'text with boxes'),

@@ -100,6 +100,16 @@ def test_pillow_images_of_more_than_8_bits():
     np.testing.assert_array_equal(to_rgb(floats, (0, 1)), expected)
 
 
+@pytest.mark.parametrize('mode', ['RGB', 'CMYK', 'L'])
+def test_an_opened_photograph_is_that_of_its_file(tmp_path: Path, mode: str):
+    exif = Image.Exif()
+    exif[0x0112] = 6  # it was taken with the camera turned
+    Image.fromarray(IMAGE).convert(mode).save(tmp_path / 'a.jpg', exif=exif)
+    found = to_rgb(Image.open(tmp_path / 'a.jpg'))
+    assert found.shape == (80, 60, 3)
+    np.testing.assert_array_equal(found, to_rgb(tmp_path / 'a.jpg'))
+
+
 @pytest.mark.parametrize(
     ('image', 'message'),
     [
