@@ -44,7 +44,7 @@ from ptnt_mm.check.schedule import (
 )
 from ptnt_mm.check.trial.evaluation import Evaluation, why_not_evaluated
 from ptnt_mm.check.trial.failed_steps import describe_bug
-from ptnt_mm.check.trial.setup import config_for_trial, why_not_tried
+from ptnt_mm.check.trial.setup import model_for_trial, why_not_tried
 from ptnt_mm.check.trial.steps import TriedSteps, are_evaluated_alike
 from ptnt_mm.check.weights import (
     check_statistics,
@@ -52,7 +52,6 @@ from ptnt_mm.check.weights import (
     check_weights_are_there,
     check_weights_fit,
 )
-from ptnt_mm.config.build import build_model
 from ptnt_mm.config.hosts import import_host
 from ptnt_mm.config.initial_weights import use_pretrained
 from ptnt_mm.config.read import require_keys
@@ -280,7 +279,7 @@ class Inspection:
         if any(finding.where.startswith(('model', 'config')) for finding in self.errors):
             yield note('model', 'not built: correct its settings first')
             return
-        self.model = build_model(config_for_trial(self.view))
+        self.model = model_for_trial(self.view)
         yield from check_parameter_names(self.view, self.model)
         yield from check_strides(self.view, self.model)
         yield from check_padding(self.view, self.model)
@@ -370,7 +369,7 @@ def _checks_of_a_test(
     if not data or not all(data_set.sample_entries for data_set in data):
         return
     yield 'heads', check_classes_of_heads(view, names_for_heads(data))
-    model = build_model(config_for_trial(view))
+    model = model_for_trial(view)
     if not why_not_tried(view, 'test', data, model):
         tried, with_tta = augmented or view, augmented is not None
         yield 'evaluated_image', Evaluation(tried, 'test', model, data, with_tta=with_tta).check()

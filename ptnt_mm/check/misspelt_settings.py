@@ -143,7 +143,7 @@ def _check_value(value: object, path: str, scope: str) -> Iterator[Finding]:
         if value.get('type'):
             classes = classes_named(value['type'], value.get('_scope_', scope))
         if 'type' in value and not classes:
-            yield from _unknown_type(value['type'], path, scope)
+            yield from _unknown_type(value['type'], f'{path}.type', scope)
         # Keys of custom_keys are parts of parameter names.
         if not path.endswith('.custom_keys'):
             yield from _check_arguments(value, path, classes)
@@ -157,6 +157,8 @@ def _check_value(value: object, path: str, scope: str) -> Iterator[Finding]:
     elif isinstance(value, (list, tuple)):
         for i, inner in enumerate(value):
             yield from _check_value(inner, f'{path}[{i}]', scope)
+    elif path.endswith('.ema_type') and not classes_named(value, scope):
+        yield from _unknown_type(value, path, scope)
     elif isinstance(value, str) and value[:1].isupper() and value.isidentifier():
         # Such as the constructor of an optimizer.
         meant = _meant(value, registered_names())
@@ -175,7 +177,7 @@ def _unknown_type(kind: object, path: str, default_scope: str) -> Iterator[Findi
         suggestion = suggest(name, registered_names(scope=default_scope), _MEANT)
         what = f'unknown type {kind!r}{suggestion}'
         advice = 'correct it, or name the package that has it in custom_imports'
-        yield error(f'{path}.type', what, advice)
+        yield error(path, what, advice)
 
 
 def _check_arguments(

@@ -39,8 +39,10 @@ class EndToEndModel(nn.Module):
         # mmdet and mmseg have different names for this attribute.
         convert = ('_channel_conversion', 'channel_conversion')
         self.takes_bgr = not any(getattr(preprocessor, name, False) for name in convert)
-        test = getattr(preprocessor, 'test_cfg', None) or {}
-        self.divisor = getattr(preprocessor, 'pad_size_divisor', test.get('size_divisor')) or 1
+        if hasattr(preprocessor, 'test_cfg'):  # mmseg's, which pads images to evaluate by it alone
+            self.divisor = (preprocessor.test_cfg or {}).get('size_divisor') or 1
+        else:
+            self.divisor = getattr(preprocessor, 'pad_size_divisor', 1)
 
     @cached_property
     def outputs(self) -> tuple[str, ...]:

@@ -97,7 +97,7 @@ FAULTS: dict[str, tuple[str, Change, Severity, str, str]] = {
         set_step('val', 'LoadImageFromFile', color_type='grayscale'),
         ERROR,
         'model.data_preprocessor',
-        'index 2',
+        'out of bounds',
     ),
     'sizes that make no batch': (
         'classifier',

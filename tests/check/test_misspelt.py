@@ -44,6 +44,7 @@ def _errors(config: Config) -> list[str]:
         ('train_dataloader.dataset.metainfo.clases', ('a', 'b'), "did you mean 'classes'?"),
         ('train_dataloader.dataset.pipeline.3.type', 'RandomFilp', "did you mean 'RandomFlip'?"),
         ('model.bbox_head.feat_chanels', 64, 'is not an argument of RetinaHead'),
+        ('custom_hooks.0.ema_type', 'mmseg.ExpMomentumEMA', 'unknown type'),
         ('model.test_cfg.scor_thr', 0.5, "did you mean 'score_thr'?"),
         ('model.test_cfg.scote_thr', 0.5, "did you mean 'score_thr'?"),
     ],
@@ -119,7 +120,7 @@ def test_a_model_that_wants_more_than_an_image_is_a_note(demo: Demo, monkeypatch
 
 
 def test_a_check_that_cannot_finish_does_not_pass(demo: Demo, monkeypatch):
-    monkeypatch.setattr(inspection, 'build_model', lambda config: 1 / 0)
+    monkeypatch.setattr(inspection, 'model_for_trial', lambda view: 1 / 0)
     found = inspection.Inspection(demo.view(), ('train',))
     found.check_settings()
     (failed,) = found.errors

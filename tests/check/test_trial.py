@@ -7,12 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from mmdet.models.dense_heads import RetinaHead
+from mmengine.registry import MODELS
 from mmengine.structures import BaseDataElement, InstanceData, PixelData
+from torch import nn
 
 from ptnt_mm.check.inspection import check_before_testing, read_data
 from ptnt_mm.check.trial.evaluation import Evaluation
 from ptnt_mm.check.trial.failed_steps import NOT_COMPLETED, StepFailure, at, describe
-from ptnt_mm.check.trial.setup import config_for_trial, shrunk
+from ptnt_mm.check.trial.setup import model_for_trial, shrunk
 from ptnt_mm.check.trial.steps import train_once
 from ptnt_mm.config.build import build_model
 from ptnt_mm.config.tta import with_tta
@@ -90,6 +93,21 @@ def test_batch_norm_gets_two_images_where_training_has_two(masks: MaskDemo, micr
     assert 'more than 1 value per channel' in describe(failed.value, ConfigView(config))[1]
 
 
+@MODELS.register_module()
+class UninitialisedHead(RetinaHead):
+    """With a parameter of what was in memory, as the level embeddings of mmdet's DETRs have it."""
+
+    def __init__(self, **settings):
+        super().__init__(**settings)
+        self.embedding = nn.Parameter(torch.full((4, 256), torch.nan))
+
+
+def test_parameters_without_values_get_some(demo: Demo):
+    demo.options['model.bbox_head.type'] = 'UninitialisedHead'
+    embedding = model_for_trial(ConfigView(demo.config())).bbox_head.embedding
+    assert embedding.isfinite().all() and 0 < embedding.std() < 0.1
+
+
 def test_a_trial_leaves_files_and_random_numbers_alone(
     demo: Demo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture
 ):
@@ -98,7 +116,7 @@ def test_a_trial_leaves_files_and_random_numbers_alone(
     monkeypatch.setattr('tempfile.tempdir', str(temporary))
     demo.options['val_evaluator.outfile_prefix'] = str(tmp_path / 'out' / 'results')
     config = demo.config()
-    model = build_model(config_for_trial(ConfigView(config)))
+    model = model_for_trial(ConfigView(config))
     data, _ = read_data(ConfigView(config), ('train', 'val'))
     before = sorted(os.walk(tmp_path)), random.random(), np.random.rand(), torch.rand(1)
     random.seed(0), np.random.seed(0), torch.manual_seed(0)

@@ -7,7 +7,7 @@ from mmengine.config import Config
 
 import ptnt_mm
 from ptnt_mm.config.recognisers import how_to_get
-from ptnt_mm.config.view import ConfigView
+from ptnt_mm.config.view import ConfigView, DataSet
 from ptnt_mm.utils.errors import UserError
 
 
@@ -121,3 +121,22 @@ def test_settings_in_one_of_several_forms():
     assert view.schedulers == view.val.evaluators == view.test.evaluators == [one]
     assert view.val.separate_evaluator is None and view.test.separate_evaluator == several
     assert view.length.text == '3 epochs'
+
+
+@pytest.mark.parametrize(
+    ('transform', 'is_read'),
+    [
+        (dict(type='LoadAnnotations', with_bbox=True, with_mask=True), False),
+        (dict(type='LoadAnnotations', with_seg=True), True),
+        (dict(type='LoadPanopticAnnotations', backend_args=None), True),
+    ],
+)
+def test_a_folder_of_segments_counts_where_it_is_read(transform: dict, is_read: bool):
+    """mmdet's configs for instances inherit the folder of the panoptic ones."""
+    data_set = DataSet(
+        dict(type='CocoDataset', ann_file='a.json', data_prefix=dict(img='images', seg='panoptic')),
+        (dict(type='LoadImageFromFile'), transform),
+        'mmdet',
+    )
+    assert (Path('panoptic') in data_set.paths()) == is_read
+    assert {Path('a.json'), Path('images')} <= {*data_set.paths()}

@@ -102,6 +102,7 @@ def test_a_size_of_no_multiple_of_the_stride_is_that_of_a_padded_image(
         ],
     }
     segmenter = load_predictor(narrow(**settings), str(checkpoint), 'cpu')
+    segmenter.model.data_preprocessor.pad_size_divisor = 1  # mmseg's fork has it, for training
     exported = build_network(segmenter.model)
     random = np.random.default_rng(0)
     for height, width in random.integers(1, 200, (40, 2)):

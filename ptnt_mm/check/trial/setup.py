@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from torch.nn.functional import interpolate
 
 from ptnt_mm.check.data_sets import LoadedDataset, identity
+from ptnt_mm.config.build import build_model
 from ptnt_mm.config.hosts import HOSTS
 from ptnt_mm.config.settings import dicts_within, short_name
 from ptnt_mm.config.view import ConfigView, Split
@@ -32,15 +33,27 @@ _MANY = dict(rpn=['max_per_img'], rpn_proposal=['max_per_img'], sampler=['num'])
 # Parts of models read the progress of training from MMEngine.
 _BEGINNING = dict(iter=0, epoch=0, max_iters=1000, max_epochs=10)
 
+_LARGEST = 1e6  # of random weights
+
 WHOLE = 10**6  # pixels: larger than any image
 
 
-def config_for_trial(view: ConfigView) -> Config:
-    """A copy of a config whose model keeps all predictions, and uses few regions.
+def model_for_trial(view: ConfigView) -> nn.Module:
+    """Build a config's model, which keeps all predictions and uses few regions.
 
-    A model with random weights has no predictions above a threshold, so later steps would not be
-    tried.
+    With random weights, none is above a threshold, so later steps would not be tried. Some of
+    mmdet's parameters are whatever was in memory until ``init_weights``, which could also load a
+    file: those get random numbers.
     """
+    model = build_model(_config_for_trial(view))
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if not (parameter.abs() < _LARGEST).all():
+                parameter.normal_(std=0.02)
+    return model
+
+
+def _config_for_trial(view: ConfigView) -> Config:
     changed = copy.copy(view.config)
     changed.model = copy.deepcopy(view.config.model)
     for path, settings in dicts_within(changed.model, 'model'):
