@@ -170,7 +170,7 @@ def read_labels(tree: Tree, recognised: Recognised) -> Labels:
         files = first_few(str(tree.relative(file)) for file in tree.results)
         labels.notes.append(f'results of ptnt infer, which are not read: {files}')
         folders = [file.with_name(LABELS) for file in tree.results]
-        if written := [folder for folder in folders if folder.is_dir()]:
+        if written := [folder for folder in folders if _has(recognised.format, folder)]:
             named = first_few(str(tree.relative(folder)) for folder in written)
             labels.notes.append(f'labels that ptnt infer wrote are read, so correct them: {named}')
     for names in _alike(labels.classes):
@@ -186,6 +186,11 @@ def read_labels(tree: Tree, recognised: Recognised) -> Labels:
             'format'
         )
     return labels
+
+
+def _has(form: Format, folder: Path) -> bool:
+    """Whether a folder has files of a format."""
+    return folder.is_dir() and any(folder.rglob('*.*')) and bool(form.find(Tree(folder)))
 
 
 def without_labels(task: str, has: str) -> str:

@@ -40,6 +40,7 @@ _ANNOUNCEMENT = re.compile(
 
 _IN_NORMAL_USE = (
     'Default ``avg_non_ignore`` is False',
+    'Detected call of `scheduler.step()` before',  # with accumulated gradients
     'For binary segmentation, we suggest',
     'The draw is False',
     'The prefix is not set in metric class',

@@ -109,6 +109,28 @@ def test_predictions_become_labels_of_a_project(place: Path, monkeypatch, kind: 
     assert any('ptnt infer' in note for note in labels.notes) == (kind != 'yolo')
 
 
+def test_labels_in_another_format_are_not_said_to_be_read(place: Path):
+    assert infer('data/images', 'x.py', 'x.pth', '--labels', 'voc', '--out', 'data/found') == 0
+    (place / 'data' / 'found' / 'labels').rename(place / 'data' / 'Annotations')
+    assert (
+        infer(
+            'data/images',
+            'x.py',
+            'x.pth',
+            '--labels',
+            'labelme',
+            '--out',
+            'data/found',
+            '--overwrite',
+        )
+        == 0
+    )
+    tree = Tree(place / 'data')
+    recognised = recognise(tree)
+    assert recognised.format.name == 'voc' and 'LabelMe' in ''.join(recognised.others)
+    assert not any('so correct them' in note for note in read_labels(tree, recognised).notes)
+
+
 def test_masks_that_a_format_has_no_place_for_are_named(place: Path, monkeypatch, capsys):
     for masks in (False, True):
         monkeypatch.setattr(Finds, 'masks', masks)

@@ -66,6 +66,7 @@ READ = """
         for line in (
             'warnings.warn("old() goes away", FutureWarning)',
             'warnings.warn("build_loss would be deprecated")',
+            'warnings.warn("Detected call of `scheduler.step()` before `optimizer.step()`.")',
             'warnings.warn("the loss is infinite")',
             'compile(repr("x").replace("x", chr(92) + "d"), mmengine.__file__, "exec")',
         ):
@@ -92,6 +93,7 @@ NOISE = (
     'Average Precision',
     'FutureWarning',
     'build_loss',
+    'Detected call',
     'the hook will be removed',
     'the neck is deprecated',
 )
