@@ -52,6 +52,7 @@ LAYOUTS = {
                        ['benign', 'malignant'], 0),
     'days': ({'cat/2024-01-05': 3, 'cat/2024-01-06': 3, 'dog/2024-01-06': 3, 'dog/2024-02-01': 3},
              ['cat', 'dog'], 0),
+    'long numbers': ({'200001': 3, '20241301': 3}, ['200001', '20241301'], 0),
     'days of a rare class': (
         {'OK/2024-01-05': 30, 'OK/2024-01-06': 30, 'bad/2024-01-05': 1, 'bad/2024-01-06': 1},
         ['OK', 'bad'], 0,
@@ -169,8 +170,9 @@ def test_folders_that_do_not_show_the_classes_are_refused(tmp_path: Path, number
         {'OK/2024-01-05': 30, 'OK/2024-01-06': 30, 'dust/2024-01-06': 30, 'bad': 1},
         {'OK/1': 30, 'OK/2': 30, 'OK/3': 30, 'bad/1': 1},
         {'OK/1': 30, 'OK/2': 30, 'OK/3': 30, 'bad/1': 1, 'bad/2': 1},
+        {'person1/1': 3, 'person1/2': 3, 'person1/3': 3, 'person2/1': 3},
     ],
-    ids=['days', 'days of a class', 'undated', 'undated, third', 'one take', 'few takes'],
+    ids=['days', 'days of a class', 'undated', 'third', 'one take', 'few takes', 'persons'],
 )
 def test_parts_are_not_classes(tmp_path: Path, numbers: dict):
     with pytest.raises(UserError, match='several levels'):

@@ -31,7 +31,8 @@ _OF_A_CLONE = re.compile(
 )
 _FEW = 0.1  # of the images of a usual class
 _DATE = re.compile(
-    r'(?<!\d)((19|20)\d\d([-_. ]?)\d\d?\3\d\d?|\d\d?([-_.])\d\d?\4(19|20)\d\d)(?!\d)'
+    r'(?<!\d)((19|20)\d\d(0[1-9]|1[0-2])([0-2]\d|3[01])'
+    r'|(19|20)\d\d([-_. ])\d\d?\6\d\d?|\d\d?([-_. ])\d\d?\7(19|20)\d\d)(?!\d)'
 )
 _NUMBER = re.compile(r'[\d_\-. ]+')
 _DATED = '<date>'
@@ -60,16 +61,20 @@ class _Level:
 
 
 class _Folders:
-    """Folders with the number of images directly in each, as a tree."""
+    """Folders with the number and suffixes of the images in each, as a tree."""
 
-    def __init__(self, counts: Mapping[Folder, int]):
-        self.counts = counts
+    def __init__(self, images: Iterable[tuple[Folder, str]]):
+        self.counts: Counter[Folder] = Counter()
+        self.suffixes: dict[Folder, set[str]] = defaultdict(set)
         self.children: dict[Folder, set[Folder]] = defaultdict(set)
-        self._below = Counter(counts)
-        for folder, count in counts.items():
-            for end in range(len(folder)):
-                self.children[folder[:end]].add(folder[: end + 1])
-                self._below[folder[:end]] += count
+        self._below: Counter[Folder] = Counter()
+        for folder, suffix in images:
+            self.counts[folder] += 1
+            for end in range(len(folder) + 1):
+                self._below[folder[:end]] += 1
+                self.suffixes[folder[:end]].add(suffix)
+                if end:
+                    self.children[folder[: end - 1]].add(folder[:end])
 
     def below(self, *folders: Folder) -> int:
         """The number of images in folders and in those inside them."""
@@ -204,17 +209,10 @@ def _level(tree: Tree, placed: Placed) -> _Level:
     everywhere = [path for path, (_, folder) in placed.items() if folder]
     # Beside train/cat and val/cat, other folders are no classes.
     used = in_splits if len(in_splits) * 2 > len(everywhere) else everywhere
-    folders = _Folders(Counter(placed[path][1] for path in used))
+    folders = _Folders((placed[path][1], path.suffix.lower()) for path in used)
     groups, notes = _without_copies(tree, placed, folders)
-    suffixes: dict[Folder, set[str]] = defaultdict(set)
-    for path in used:
-        folder = placed[path][1]
-        for end in range(len(folder)):
-            suffixes[folder[: end + 1]].add(path.suffix.lower())
-    groups = {parent: _classes_of(folders, group, suffixes) for parent, group in groups.items()}
-    groups, has_few = _largest(
-        folders, {parent: group for parent, group in groups.items() if group}
-    )
+    groups = {parent: _classes_of(folders, group) for parent, group in groups.items()}
+    groups, has_few = _largest(folders, {p: group for p, group in groups.items() if group})
     names = {folder[-1].casefold() for group in groups.values() for folder in group}
     if any(map(_NO_CLASSES.fullmatch, names)):
         return _Level({})
@@ -273,17 +271,15 @@ def _mostly(content: set, other: set) -> bool:
     return len(content & other) > 0.9 * max(len(content), len(other))
 
 
-def _classes_of(
-    folders: _Folders, group: list[Folder], suffixes: Mapping[Folder, set[str]]
-) -> list[Folder]:
+def _classes_of(folders: _Folders, group: list[Folder]) -> list[Folder]:
     """The siblings without those that look like a part of a clone; none if only one remains."""
     usual = median(map(folders.below, group))
-    common = Counter(suffix for folder in group for suffix in suffixes[folder])
+    common = Counter(suffix for folder in group for suffix in folders.suffixes[folder])
 
     def is_class(folder: Folder) -> bool:
         if _is_of_a_clone(folder[-1:]):
             return False
-        is_odd = not any(common[suffix] > 1 for suffix in suffixes[folder])
+        is_odd = not any(common[suffix] > 1 for suffix in folders.suffixes[folder])
         return not (is_odd and folders.below(folder) < _FEW * usual)
 
     classes = list(filter(is_class, group))
@@ -338,7 +334,9 @@ def _named(
     is_shared = len(classes) > len(together)
     is_same = all(len(of_parent) * 3 > len(together) * 2 for of_parent in names.values())
     is_unequal |= min(map(len, groups.values())) == 1
-    if is_shared and around > max(inside, _NUMBERS):
+    # Where person1 has other numbers than person2, both may be classes.
+    is_clear = is_same or around > inside + 1
+    if is_shared and is_clear and around > max(inside, _NUMBERS):
         return _Level(classes, (f'{outer} contain the same classes, {inner}: joined',))
     # Ten digits in two folders may be ten classes; 40X and 100X, or 17 and 18, are parts of one.
     is_part = inside > (_NUMBERS if is_same or is_unequal else _WORDS)
