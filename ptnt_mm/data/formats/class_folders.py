@@ -100,7 +100,7 @@ class _Folders:
             to_visit += self.children[parent] - set(classes)
             if len(classes) > 1:
                 found[parent] = classes
-        # A day with one class beside a day with several: not as cat/images, beside dog/images.
+        # The only class of a day is a group, beside days of several; cat/images is a class.
         for above in {parent[:-1] for parent in found if parent}:
             siblings = self.children[above]
             marks = set().union(*(_marks(found[folder]) for folder in siblings & found.keys()))
@@ -276,13 +276,9 @@ def _classes_of(folders: _Folders, group: list[Folder]) -> list[Folder]:
     usual = median(map(folders.below, group))
     common = Counter(suffix for folder in group for suffix in folders.suffixes[folder])
 
-    def is_class(folder: Folder) -> bool:
-        if _is_of_a_clone(folder[-1:]):
-            return False
-        is_odd = not any(common[suffix] > 1 for suffix in folders.suffixes[folder])
-        return not (is_odd and folders.below(folder) < _FEW * usual)
-
-    classes = list(filter(is_class, group))
+    odd = {f for f in group if not any(common[suffix] > 1 for suffix in folders.suffixes[f])}
+    parts = {folder for folder in odd if folders.below(folder) < _FEW * usual}
+    classes = [f for f in group if f not in parts and not _is_of_a_clone(f[-1:])]
     return classes if len(classes) >= min(2, len(group)) else []
 
 
