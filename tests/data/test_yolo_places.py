@@ -135,6 +135,36 @@ def test_lists_of_another_machine(tmp_path: Path):
     assert splits(read(tmp_path)) == SPLITS
 
 
+def test_lists_are_splits_without_settings(tmp_path: Path):
+    fruit(tmp_path, 'images')
+    write(tmp_path / 'classes.txt', 'apple\npear\n')
+    write(tmp_path / 'test.txt', 'apple\npear\n')  # names no images
+    write(tmp_path / 'autosplit_val.txt', './images/train0.jpg\n./images/val0.jpg\n')
+    assert splits(read(tmp_path)) == {None: 4, 'val': 2}
+    write(tmp_path / 'train.txt', '/home/me/fruit/images/train0.jpg\nC:\\x\\train1.jpg\n')
+    write(tmp_path / 'valid.txt', 'images/val0.jpg\n')
+    labels = read(tmp_path)
+    assert splits(labels) == {'train': 2, 'val': 1} and labels.classes == ['apple', 'pear']
+    left = {p.file.name for p in labels.problems if 'none of the splits' in p.kind}
+    assert left == {'train2.jpg', 'train3.jpg', 'val1.jpg'}
+
+
+@pytest.mark.parametrize(
+    ('settings', 'expected'),
+    [
+        ('test: val.txt\n', {None: 4, 'test': 2}),
+        ('val: val.txt\n', {None: 4, 'val': 2}),
+        ('train: nowhere.txt\nval: val.txt\n', {None: 4, 'val': 2}),
+        ('', {None: 4, 'val': 2}),
+    ],
+)
+def test_the_rest_is_for_training_if_nothing_else_is(tmp_path: Path, settings: str, expected: dict):
+    fruit(tmp_path, 'images')
+    write(tmp_path / 'val.txt', './images/val0.jpg\n./images/val1.jpg\n')
+    write(tmp_path / 'data.yaml', settings + NAMES)
+    assert splits(read(tmp_path)) == expected
+
+
 def test_of_several_settings_those_are_used_whose_folders_exist(tmp_path: Path):
     fruit(tmp_path)
     write(

@@ -3,7 +3,7 @@
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -27,7 +27,7 @@ from ptnt_mm.data.formats.format import (
 )
 from ptnt_mm.data.formats.yolo_lines import lengths_of_boxes, objects_of
 from ptnt_mm.data.labels import LabelledImage, LabelledObject, Labels, Outcome
-from ptnt_mm.data.tree import Tree
+from ptnt_mm.data.tree import Tree, split_in, split_named
 from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted, first_few
@@ -98,9 +98,7 @@ def _read(tree: Tree) -> Labels:
     homes = _homes_of(tree)
     file, content = _settings(tree, homes) or (None, {})
     names = _names(tree, homes, file, content, labels)
-    images = _listed(tree, homes, file, content, labels) if file else []
-    if not images:
-        images = [(image, None) for image in homes.images]
+    images = _listed(tree, homes, file, content, labels)
     used, without, indices = Counter(), Counter(), set()
     found: list[tuple[Path, LabelledImage, list[str]]] = []
     for path, split in images:
@@ -299,15 +297,22 @@ def _numbered(names: list | dict) -> dict[int, str]:
 
 
 def _listed(
-    tree: Tree, homes: _Homes, file: Path, content: Mapping[str, Any], labels: Labels
-) -> list[tuple[Path, str]]:
-    """The images of the splits in the settings, without duplicates."""
-    found: dict[Path, str] = {}
-    missing = {split for split in ('train', 'val') if not _names_of(content, split)}
-    for split, name, place in _places(tree, homes, file, content):
+    tree: Tree, homes: _Homes, file: Path | None, content: Mapping[str, Any], labels: Labels
+) -> list[tuple[Path, str | None]]:
+    """The images of the splits, without duplicates.
+
+    Splits that the settings do not name, or whose places were not found, are those of lists, then
+    of folders. What is left is for training, if nothing else is.
+    """
+    found: dict[Path, str | None] = {}
+    given = list(_places(tree, homes, file, content)) if file else []
+    missing = {split for split, _, place in given if place is None}
+    missing |= set(_SPLITS[: 2 if given else 3]) - {split for split, *_ in given}
+    lists = _lists(tree, homes, missing) if missing else []
+    missing -= {split for split, *_ in lists}
+    for split, name, place in given + lists:
         if place is None:
             labels.report(file, 'folders or lists that were not found', f'{split}: {name}')
-            missing.add(split)
         elif place.is_dir():
             inside = [image for image in homes.images if image.is_relative_to(place)]
             # All of a test split may be without labels.
@@ -315,10 +320,34 @@ def _listed(
             _add_split(found, inside, split, labels)
         else:
             _add_split(found, _of_list(tree, place, labels, split), split, labels)
-    if found:
-        by_folder = {image: tree.split_of(image) for image in homes.images}
-        found |= {i: split for i, split in by_folder.items() if split in missing and i not in found}
+    left = {image: tree.split_of(image) for image in homes.images if image not in found}
+    if not found:
+        return list(left.items())
+    for image, split in left.items():
+        if split in missing or (split is None and 'train' in missing):
+            found[image] = split
+        elif homes.label_file(image).is_file():
+            labels.report(image, 'labelled images that are in none of the splits')
     return list(found.items())
+
+
+def _lists(tree: Tree, homes: _Homes, splits: Collection[str]) -> list[tuple[str, str, Path]]:
+    """The lists of images that are called after splits: train.txt, otherwise autosplit_train.txt.
+
+    They are as those of :func:`_places`.
+    """
+    of_images = set(map(homes.label_file, homes.images))
+    texts = [file for file in tree.with_suffix('.txt') if file not in of_images]
+    for split_by in (split_named, split_in):
+        named = [(split, file.name, file) for file in texts if (split := split_by(file.stem))]
+        if found := [place for place in named if _names_an_image(tree, place[2], place[0])]:
+            return [place for place in found if place[0] in splits]
+    return []
+
+
+def _names_an_image(tree: Tree, file: Path, split: str) -> bool:
+    """Whether a text file names an image; lines of numbers do not."""
+    return next(_of_list(tree, file, Labels(), split), None) is not None
 
 
 def _add_split(found: dict[Path, str], images: Iterable[Path], split: str, labels: Labels) -> None:
