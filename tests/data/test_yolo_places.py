@@ -105,6 +105,18 @@ def test_other_layouts(tmp_path: Path, layout: str, val: str, settings: str):
         assert splits(labels) == SPLITS
 
 
+@pytest.mark.parametrize('layout', ['{split}/images', '{split}/pictures/images/camera', 'images'])
+def test_a_folder_of_another_split_does_not_fit(tmp_path: Path, layout: str):
+    fruit(tmp_path, layout, val='train')
+    below = layout.removeprefix('{split}/')
+    settings = f'train: ../train/{below}\nval: ../valid/{below}\ntest: ../test/{below}\n'
+    write(tmp_path / 'data.yaml', settings + NAMES)
+    labels = read(tmp_path)
+    missing = [p.detail.split(':')[0] for p in labels.problems if 'not found' in p.kind]
+    assert missing[-2:] == ['val', 'test'] and len(labels.images) == 6
+    assert not any('also in' in note for note in labels.notes)
+
+
 def test_folders_further_down_and_in_other_capitals_are_found(tmp_path: Path):
     fruit(tmp_path, 'work/images/{split}')
     for kind in ('images', 'labels'):

@@ -130,7 +130,10 @@ def _read(tree: Tree) -> Labels:
     if not names.numbers:
         labels.notes.append('there are no class names: write them to classes.txt, one per line')
     _report_strays(tree, collector, {path: homes.label_file(path) for path, _ in images})
-    return collector.finish()
+    collector.finish()
+    if not names.numbers:
+        labels.classes.sort(key=lambda name: int(name.removeprefix('class ')))
+    return labels
 
 
 def _report_shared(labels: Labels, found: Iterable[tuple[Path, LabelledImage, list[str]]]) -> None:
@@ -394,9 +397,13 @@ def _place(
 
 
 def _with_tail(tree: Tree, homes: _Homes, parts: list[str], split: str) -> Path | None:
-    """The folder of labelled images, or the list, whose path ends like another path."""
+    """The folder of labelled images, or the list, whose path ends like another path.
+
+    The longest end decides; train/images ends like valid/images, but is of another split.
+    """
     wanted = [part.casefold() for part in parts if part not in ('', '.', '..')]
-    if wanted and wanted[-1].endswith(('.txt', '.names')):
+    is_file = bool(wanted) and wanted[-1].endswith(('.txt', '.names'))
+    if is_file:
         known = set(tree.with_suffix('.txt', '.names'))
     else:
         above = {folder for image in homes.images for folder in image.parents}
@@ -404,9 +411,10 @@ def _with_tail(tree: Tree, homes: _Homes, parts: list[str], split: str) -> Path 
     for first in range(len(wanted)):
         tail = wanted[first:]
         fit = [p for p in known if [part.casefold() for part in p.parts[-len(tail) :]] == tail]
-        if len(fit) > 1:
-            fit = [path for path in fit if tree.split_of(path / 'image') == split]
         if fit:
+            above = split_named(wanted[first - 1]) if first and not is_file else None
+            if above or len(fit) > 1:
+                fit = [p for p in fit if tree.split_of(p / 'image') == (above or split)]
             return fit[0] if len(fit) == 1 else None
     return None
 
