@@ -191,6 +191,20 @@ def test_of_several_settings_those_are_used_whose_folders_exist(tmp_path: Path):
     assert labels.classes == ['apple', 'pear'] and splits(labels) == SPLITS
 
 
+def test_a_second_data_set_in_the_folder_is_named(tmp_path: Path):
+    for version in ('fruit.v1', 'fruit.v2'):
+        fruit(tmp_path / version, '{split}/images', 'valid')
+        settings = 'train: ../train/images\nval: ../valid/images\n' + NAMES
+        write(tmp_path / version / 'data.yaml', settings)
+    write(tmp_path / 'fruit.v1/part.yaml', 'train: train/images\nnames: [apple]\n')
+    labels = read(tmp_path)
+    assert splits(labels) == SPLITS
+    (note,) = [note for note in labels.notes if 'is read, and not' in note]
+    assert 'fruit.v1/data.yaml is' in note and 'not fruit.v2/data.yaml: ' in note
+    left = [p.file for p in labels.problems if 'none of the splits' in p.kind]
+    assert len(left) == 6 and all('fruit.v2' in str(file) for file in left)
+
+
 def test_few_images_without_objects_are_usual_and_many_are_not(tmp_path: Path):
     write(fruit(tmp_path) / 'data.yaml', SETTINGS['absolute'] + NAMES)
     draw(tmp_path / 'images' / 'train' / 'background.jpg')

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
-from operator import itemgetter, ne
+from operator import ne
 from pathlib import Path
 from typing import Any
 
@@ -83,10 +83,30 @@ def _homes_of(tree: Tree) -> _Homes:
     return _Homes(tree)
 
 
+@dataclass(frozen=True)
+class _Settings:
+    """A data.yaml or darknet's obj.data.
+
+    Attributes:
+        file: The file; None if there is none.
+        content: Its content.
+        places: Its splits: split, path as written, and the folder or list, if found.
+    """
+
+    file: Path | None
+    content: Mapping[str, Any]
+    places: Sequence[tuple[str, str, Path | None]]
+
+    @property
+    def found(self) -> set[Path]:
+        """The folders and lists that were found."""
+        return {place for *_, place in self.places if place is not None}
+
+
 def _find(tree: Tree) -> str:
     homes = _homes_of(tree)
-    if settings := _settings(tree, homes):
-        return f'{tree.relative(settings[0])} with the names of classes'
+    if settings := _settings(tree):
+        return f'{tree.relative(settings[0].file)} with the names of classes'
     labelled = [image for image in homes.images if _looks_like_labels(homes.label_file(image))]
     images = counted(len(labelled), 'image')
     return f'{images} with a text file of numbers each' if labelled else ''
@@ -96,9 +116,9 @@ def _read(tree: Tree) -> Labels:
     collector = Collector(tree, CENTRE_AND_SIZE, in_pixels=False)
     labels = collector.labels
     homes = _homes_of(tree)
-    file, content = _settings(tree, homes) or (None, {})
-    names = _names(tree, homes, file, content, labels)
-    images = _listed(tree, homes, file, content, labels)
+    settings, *others = _settings(tree) or [_Settings(None, {}, ())]
+    names = _names(tree, homes, settings, labels)
+    images = _listed(tree, homes, settings, labels)
     used, without, indices = Counter(), Counter(), set()
     found: list[tuple[Path, LabelledImage, list[str]]] = []
     for path, split in images:
@@ -120,13 +140,14 @@ def _read(tree: Tree) -> Labels:
         indices.update(whole_number(line.split(None, 1)[0]) for line in lines if line.strip())
     _report_shared(labels, found)
     every_line = (line for *_, lines in found for line in lines)
-    lengths = lengths_of_boxes(every_line, 'kpt_shape' in content, labels)
+    lengths = lengths_of_boxes(every_line, 'kpt_shape' in settings.content, labels)
     for source, image, lines in found:
         known = names.of(source)
         collector.add(source, image, objects_of(labels, source, lines, image, known, lengths))
     if shift := why_shifted(indices, names.numbers):
         raise UserError(f'{tree.root}: {shift}')
     _note_background(labels, used, without)
+    _note_other_settings(tree, settings, others, labels)
     if not names.numbers:
         labels.notes.append('there are no class names: write them to classes.txt, one per line')
     _report_strays(tree, collector, {path: homes.label_file(path) for path, _ in images})
@@ -164,25 +185,46 @@ def _note_background(labels: Labels, used: Counter, without: Counter) -> None:
         )
 
 
-def _settings(tree: Tree, homes: _Homes) -> tuple[Path, dict] | None:
-    """The file of settings, and its content.
+def _note_other_settings(
+    tree: Tree, used: _Settings, others: Iterable[_Settings], labels: Labels
+) -> None:
+    """Note settings of images that those in use do not have, as of another version."""
+
+    def is_used(place: Path) -> bool:
+        return not used.found.isdisjoint((place, *place.parents))
+
+    if files := [other.file for other in others if not all(map(is_used, other.found))]:
+        labels.notes.append(
+            f'warning: only {tree.relative(used.file)} is read, and not '
+            f'{tree.first_few(files, 3)}: to read another, pass a folder that has only that'
+        )
+
+
+@lru_cache(maxsize=1)
+def _settings(tree: Tree) -> list[_Settings]:
+    """The files of settings; the first is used.
 
     A clone has others, such as those of models and of public data sets: the file whose folders are
     found is preferred, then the one nearest to the top.
     """
-    found = []
+    homes, found = _homes_of(tree), []
     for file in tree.with_suffix('.yaml', '.yml', '.data'):
         try:
             text = read_text(file)
             content = _of_darknet(text) if file.suffix == '.data' else yaml.load(text, _Plain)
         except (UserError, yaml.YAMLError, ValueError, RecursionError):
             continue
-        if isinstance(content, dict) and isinstance(content.get('names'), (list, dict, str)):
-            places = [split for split, _, place in _places(tree, homes, file, content) if place]
-            if homes.images or any(content.get(split) for split in _SPLITS):
-                order = -len(set(places)), len(file.parts), file.name != 'data.yaml'
-                found.append((order, file, content))
-    return min(found, key=itemgetter(0))[1:] if found else None
+        if not isinstance(content, dict) or not isinstance(content.get('names'), (list, dict, str)):
+            continue
+        if homes.images or any(content.get(split) for split in _SPLITS):
+            places = tuple(_places(tree, homes, file, content))
+            found.append(_Settings(file, content, places))
+    return sorted(found, key=_order)
+
+
+def _order(settings: _Settings) -> tuple[int, int, bool]:
+    splits = {split for split, _, place in settings.places if place is not None}
+    return -len(splits), len(settings.file.parts), settings.file.name != 'data.yaml'
 
 
 def data_set_of(settings: Path) -> Path:
@@ -246,12 +288,11 @@ class _Names:
         return {number for names in (self.given, *self.lists.values()) for number in names}
 
 
-def _names(
-    tree: Tree, homes: _Homes, file: Path | None, content: Mapping, labels: Labels
-) -> _Names:
+def _names(tree: Tree, homes: _Homes, settings: _Settings, labels: Labels) -> _Names:
+    content = settings.content
     given, lists = content.get('names'), {}
     if isinstance(given, str):  # darknet's file
-        place = _place(tree, homes, file, content, given, 'train')
+        place = _place(tree, homes, settings.file, content, given, 'train')
         given = _name_list(place, labels) if place is not None else []
     if not given:
         files = (file for file in tree.with_suffix('.txt', '.names') if file.name in _NAME_LISTS)
@@ -300,7 +341,7 @@ def _numbered(names: list | dict) -> dict[int, str]:
 
 
 def _listed(
-    tree: Tree, homes: _Homes, file: Path | None, content: Mapping[str, Any], labels: Labels
+    tree: Tree, homes: _Homes, settings: _Settings, labels: Labels
 ) -> list[tuple[Path, str | None]]:
     """The images of the splits, without duplicates.
 
@@ -308,14 +349,15 @@ def _listed(
     of folders. What is left is for training, if nothing else is.
     """
     found: dict[Path, str | None] = {}
-    given = list(_places(tree, homes, file, content)) if file else []
+    given = settings.places
     missing = {split for split, _, place in given if place is None}
     missing |= set(_SPLITS[: 2 if given else 3]) - {split for split, *_ in given}
     lists = _lists(tree, homes, missing) if missing else []
     missing -= {split for split, *_ in lists}
-    for split, name, place in given + lists:
+    for split, name, place in (*given, *lists):
         if place is None:
-            labels.report(file, 'folders or lists that were not found', f'{split}: {name}')
+            what = 'folders or lists that were not found'
+            labels.report(settings.file, what, f'{split}: {name}')
         elif place.is_dir():
             inside = [image for image in homes.images if image.is_relative_to(place)]
             # All of a test split may be without labels.
