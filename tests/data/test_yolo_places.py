@@ -1,5 +1,6 @@
 """Settings of another machine are followed, and pictures elsewhere are not images to train on."""
 
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -203,6 +204,12 @@ def test_a_second_data_set_in_the_folder_is_named(tmp_path: Path):
     assert 'fruit.v1/data.yaml is' in note and 'not fruit.v2/data.yaml: ' in note
     left = [p.file for p in labels.problems if 'none of the splits' in p.kind]
     assert len(left) == 6 and all('fruit.v2' in str(file) for file in left)
+    shutil.rmtree(tmp_path / 'fruit.v2/valid')
+    (tmp_path / 'fruit.v1/valid').rename(tmp_path / 'fruit.v2/valid')
+    assert splits(read(tmp_path / 'fruit.v1')) == {'train': 4}
+    (tmp_path / 'fruit.v2/train').rename(tmp_path / 'fruit.v2/test')
+    labels = read(tmp_path)
+    assert splits(labels) == {'train': 4} and any('v2/data.yaml' in n for n in labels.notes)
 
 
 def test_few_images_without_objects_are_usual_and_many_are_not(tmp_path: Path):

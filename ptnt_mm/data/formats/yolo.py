@@ -3,7 +3,7 @@
 import os
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -189,11 +189,7 @@ def _note_other_settings(
     tree: Tree, used: _Settings, others: Iterable[_Settings], labels: Labels
 ) -> None:
     """Note settings of images that those in use do not have, as of another version."""
-
-    def is_used(place: Path) -> bool:
-        return not used.found.isdisjoint((place, *place.parents))
-
-    if files := [other.file for other in others if not all(map(is_used, other.found))]:
+    if files := [other.file for other in others if other.found - used.found]:
         labels.notes.append(
             f'warning: only {tree.relative(used.file)} is read, and not '
             f'{tree.first_few(files, 3)}: to read another, pass a folder that has only that'
@@ -352,7 +348,12 @@ def _listed(
     given = settings.places
     missing = {split for split, _, place in given if place is None}
     missing |= set(_SPLITS[: 2 if given else 3]) - {split for split, *_ in given}
-    lists = _lists(tree, homes, missing) if missing else []
+    elsewhere = _elsewhere(tree, settings.file)
+    lists = [
+        (split, name, place)
+        for split, name, place in _lists(tree, homes)
+        if split in missing and elsewhere.isdisjoint(place.parents)
+    ]
     missing -= {split for split, *_ in lists}
     for split, name, place in (*given, *lists):
         if place is None:
@@ -369,15 +370,16 @@ def _listed(
     if not found:
         return list(left.items())
     for image, split in left.items():
-        if split in missing or (split is None and 'train' in missing):
+        is_wanted = split in missing or (split is None and 'train' in missing)
+        if is_wanted and elsewhere.isdisjoint(image.parents):
             found[image] = split
         elif homes.label_file(image).is_file():
             labels.report(image, 'labelled images that are in none of the splits')
     return list(found.items())
 
 
-def _lists(tree: Tree, homes: _Homes, splits: Collection[str]) -> list[tuple[str, str, Path]]:
-    """The lists of images that are called after splits: train.txt, otherwise autosplit_train.txt.
+def _lists(tree: Tree, homes: _Homes) -> list[tuple[str, str, Path]]:
+    """The lists of images that are called after a split: train.txt, otherwise autosplit_train.txt.
 
     They are as those of :func:`_places`.
     """
@@ -385,14 +387,9 @@ def _lists(tree: Tree, homes: _Homes, splits: Collection[str]) -> list[tuple[str
     texts = [file for file in tree.with_suffix('.txt') if file not in of_images]
     for split_by in (split_named, split_in):
         named = [(split, file.name, file) for file in texts if (split := split_by(file.stem))]
-        if found := [place for place in named if _names_an_image(tree, place[2], place[0])]:
-            return [place for place in found if place[0] in splits]
+        if found := [each for each in named if any(_of_list(tree, each[2], Labels(), each[0]))]:
+            return found
     return []
-
-
-def _names_an_image(tree: Tree, file: Path, split: str) -> bool:
-    """Whether a text file names an image; lines of numbers do not."""
-    return next(_of_list(tree, file, Labels(), split), None) is not None
 
 
 def _add_split(found: dict[Path, str], images: Iterable[Path], split: str, labels: Labels) -> None:
@@ -435,10 +432,10 @@ def _place(
         for path in (folder / name, folder / inside):
             if tree.holds(path):
                 return Path(path.resolve() if path.is_symlink() else path)
-    return _with_tail(tree, homes, re.split(r'[\\/]+', f'{root}/{name}'), split)
+    return _with_tail(tree, homes, file, re.split(r'[\\/]+', f'{root}/{name}'), split)
 
 
-def _with_tail(tree: Tree, homes: _Homes, parts: list[str], split: str) -> Path | None:
+def _with_tail(tree: Tree, homes: _Homes, file: Path, parts: list[str], split: str) -> Path | None:
     """The folder of labelled images, or the list, whose path ends like another path.
 
     The longest end decides; train/images ends like valid/images, but is of another split.
@@ -450,15 +447,23 @@ def _with_tail(tree: Tree, homes: _Homes, parts: list[str], split: str) -> Path 
     else:
         above = {folder for image in homes.images for folder in image.parents}
         known = {folder for folder in above if folder.is_relative_to(tree.root)}
+    elsewhere = _elsewhere(tree, file)
     for first in range(len(wanted)):
         tail = wanted[first:]
         fit = [p for p in known if [part.casefold() for part in p.parts[-len(tail) :]] == tail]
+        fit = [path for path in fit if elsewhere.isdisjoint((path, *path.parents))]
         if fit:
             above = split_named(wanted[first - 1]) if first and not is_file else None
             if above or len(fit) > 1:
                 fit = [p for p in fit if tree.split_of(p / 'image') == (above or split)]
             return fit[0] if len(fit) == 1 else None
     return None
+
+
+def _elsewhere(tree: Tree, settings: Path | None) -> set[Path]:
+    """The folders of other settings with the same name, as of another version."""
+    same = {file.parent for file in tree.files if settings and file.name == settings.name}
+    return same.difference(settings.parents) if settings else same
 
 
 def _of_list(tree: Tree, file: Path, labels: Labels, split: str) -> Iterator[Path]:
