@@ -168,12 +168,14 @@ def test_lists_are_splits_without_settings(tmp_path: Path):
         ('test: val.txt\n', {None: 4, 'test': 2}),
         ('val: val.txt\n', {None: 4, 'val': 2}),
         ('train: nowhere.txt\nval: val.txt\n', {None: 4, 'val': 2}),
+        ('train: [nowhere.txt, part.txt]\nval: val.txt\n', {'train': 1, 'val': 2}),
         ('', {None: 4, 'val': 2}),
     ],
 )
 def test_the_rest_is_for_training_if_nothing_else_is(tmp_path: Path, settings: str, expected: dict):
     fruit(tmp_path, 'images')
     write(tmp_path / 'val.txt', './images/val0.jpg\n./images/val1.jpg\n')
+    write(tmp_path / 'part.txt', './images/train0.jpg\n')
     write(tmp_path / 'data.yaml', settings + NAMES)
     assert splits(read(tmp_path)) == expected
 

@@ -5,9 +5,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import chain
-from operator import ne
+from operator import attrgetter, ne
 from pathlib import Path
 from typing import Any
 
@@ -85,22 +85,77 @@ def _homes_of(tree: Tree) -> _Homes:
 
 @dataclass(frozen=True)
 class _Settings:
-    """A data.yaml or darknet's obj.data.
+    """A data.yaml or darknet's obj.data, or none."""
 
-    Attributes:
-        file: The file; None if there is none.
-        content: Its content.
-        places: Its splits: split, path as written, and the folder or list, if found.
-    """
-
+    tree: Tree
     file: Path | None
     content: Mapping[str, Any]
-    places: Sequence[tuple[str, str, Path | None]]
+
+    @cached_property
+    def places(self) -> list[tuple[str, str, Path | None]]:
+        """The splits: each with a path as written, and the folder or list, if found."""
+        return [
+            (split, name, self.place(name, split))
+            for split in _SPLITS
+            for name in _names_of(self.content, split)
+        ]
 
     @property
     def found(self) -> set[Path]:
         """The folders and lists that were found."""
         return {place for *_, place in self.places if place is not None}
+
+    @property
+    def order(self) -> tuple[int, int, bool]:
+        """The best settings have the smallest."""
+        splits = {split for split, _, place in self.places if place is not None}
+        return -len(splits), len(self.file.parts), self.file.name != 'data.yaml'
+
+    @cached_property
+    def elsewhere(self) -> set[Path]:
+        """The folders of other settings with the same name, as of another version."""
+        if self.file is None:
+            return set()
+        same = {file.parent for file in self.tree.files if file.name == self.file.name}
+        return same.difference(self.file.parents)
+
+    def place(self, name: str, split: str) -> Path | None:
+        """A folder or list in the settings, inside the data.
+
+        Paths are relative to ``path``, if it exists, otherwise to the settings' folder. Roboflow
+        writes '../train/images' for a folder next to its settings. For paths of another machine,
+        the last parts decide, as for images.
+        """
+        root = self.content.get('path') if isinstance(self.content.get('path'), str) else ''
+        inside = re.sub(r'^(\.\.?/)+', '', name.replace('\\', '/'))
+        for folder in (self.file.parent / root, self.file.parent, self.tree.root):
+            for path in (folder / name, folder / inside):
+                if self.tree.holds(path):
+                    return Path(path.resolve() if path.is_symlink() else path)
+        return self._with_tail(re.split(r'[\\/]+', f'{root}/{name}'), split)
+
+    def _with_tail(self, parts: list[str], split: str) -> Path | None:
+        """The folder of labelled images, or the list, whose path ends like another path.
+
+        The longest end decides; train/images ends like valid/images, but is of another split.
+        """
+        wanted = [part.casefold() for part in parts if part not in ('', '.', '..')]
+        is_file = bool(wanted) and wanted[-1].endswith(('.txt', '.names'))
+        if is_file:
+            known = set(self.tree.with_suffix('.txt', '.names'))
+        else:
+            above = {folder for image in _homes_of(self.tree).images for folder in image.parents}
+            known = {folder for folder in above if folder.is_relative_to(self.tree.root)}
+        known = [path for path in known if self.elsewhere.isdisjoint((path, *path.parents))]
+        for first in range(len(wanted)):
+            tail = wanted[first:]
+            fit = [p for p in known if [part.casefold() for part in p.parts[-len(tail) :]] == tail]
+            if fit:
+                above = split_named(wanted[first - 1]) if first and not is_file else None
+                if above or len(fit) > 1:
+                    fit = [p for p in fit if self.tree.split_of(p / 'image') == (above or split)]
+                return fit[0] if len(fit) == 1 else None
+        return None
 
 
 def _find(tree: Tree) -> str:
@@ -116,8 +171,8 @@ def _read(tree: Tree) -> Labels:
     collector = Collector(tree, CENTRE_AND_SIZE, in_pixels=False)
     labels = collector.labels
     homes = _homes_of(tree)
-    settings, *others = _settings(tree) or [_Settings(None, {}, ())]
-    names = _names(tree, homes, settings, labels)
+    settings, *others = _settings(tree) or [_Settings(tree, None, {})]
+    names = _names(tree, settings, labels)
     images = _listed(tree, homes, settings, labels)
     used, without, indices = Counter(), Counter(), set()
     found: list[tuple[Path, LabelledImage, list[str]]] = []
@@ -147,7 +202,7 @@ def _read(tree: Tree) -> Labels:
     if shift := why_shifted(indices, names.numbers):
         raise UserError(f'{tree.root}: {shift}')
     _note_background(labels, used, without)
-    _note_other_settings(tree, settings, others, labels)
+    _note_other_settings(settings, others, labels)
     if not names.numbers:
         labels.notes.append('there are no class names: write them to classes.txt, one per line')
     _report_strays(tree, collector, {path: homes.label_file(path) for path, _ in images})
@@ -185,14 +240,12 @@ def _note_background(labels: Labels, used: Counter, without: Counter) -> None:
         )
 
 
-def _note_other_settings(
-    tree: Tree, used: _Settings, others: Iterable[_Settings], labels: Labels
-) -> None:
+def _note_other_settings(used: _Settings, others: Iterable[_Settings], labels: Labels) -> None:
     """Note settings of images that those in use do not have, as of another version."""
     if files := [other.file for other in others if other.found - used.found]:
         labels.notes.append(
-            f'warning: only {tree.relative(used.file)} is read, and not '
-            f'{tree.first_few(files, 3)}: to read another, pass a folder that has only that'
+            f'warning: only {used.tree.relative(used.file)} is read, and not '
+            f'{used.tree.first_few(files, 3)}: to read another, pass a folder that has only that'
         )
 
 
@@ -203,7 +256,7 @@ def _settings(tree: Tree) -> list[_Settings]:
     A clone has others, such as those of models and of public data sets: the file whose folders are
     found is preferred, then the one nearest to the top.
     """
-    homes, found = _homes_of(tree), []
+    found = []
     for file in tree.with_suffix('.yaml', '.yml', '.data'):
         try:
             text = read_text(file)
@@ -212,15 +265,9 @@ def _settings(tree: Tree) -> list[_Settings]:
             continue
         if not isinstance(content, dict) or not isinstance(content.get('names'), (list, dict, str)):
             continue
-        if homes.images or any(content.get(split) for split in _SPLITS):
-            places = tuple(_places(tree, homes, file, content))
-            found.append(_Settings(file, content, places))
-    return sorted(found, key=_order)
-
-
-def _order(settings: _Settings) -> tuple[int, int, bool]:
-    splits = {split for split, _, place in settings.places if place is not None}
-    return -len(splits), len(settings.file.parts), settings.file.name != 'data.yaml'
+        if _homes_of(tree).images or any(content.get(split) for split in _SPLITS):
+            found.append(_Settings(tree, file, content))
+    return sorted(found, key=attrgetter('order'))
 
 
 def data_set_of(settings: Path) -> Path:
@@ -284,11 +331,11 @@ class _Names:
         return {number for names in (self.given, *self.lists.values()) for number in names}
 
 
-def _names(tree: Tree, homes: _Homes, settings: _Settings, labels: Labels) -> _Names:
+def _names(tree: Tree, settings: _Settings, labels: Labels) -> _Names:
     content = settings.content
     given, lists = content.get('names'), {}
     if isinstance(given, str):  # darknet's file
-        place = _place(tree, homes, settings.file, content, given, 'train')
+        place = settings.place(given, 'train')
         given = _name_list(place, labels) if place is not None else []
     if not given:
         files = (file for file in tree.with_suffix('.txt', '.names') if file.name in _NAME_LISTS)
@@ -342,17 +389,16 @@ def _listed(
     """The images of the splits, without duplicates.
 
     Splits that the settings do not name, or whose places were not found, are those of lists, then
-    of folders. What is left is for training, if nothing else is.
+    of folders. Images in no split are for training if there are no others to train on.
     """
     found: dict[Path, str | None] = {}
     given = settings.places
     missing = {split for split, _, place in given if place is None}
     missing |= set(_SPLITS[: 2 if given else 3]) - {split for split, *_ in given}
-    elsewhere = _elsewhere(tree, settings.file)
     lists = [
         (split, name, place)
         for split, name, place in _lists(tree, homes)
-        if split in missing and elsewhere.isdisjoint(place.parents)
+        if split in missing and settings.elsewhere.isdisjoint(place.parents)
     ]
     missing -= {split for split, *_ in lists}
     for split, name, place in (*given, *lists):
@@ -369,9 +415,11 @@ def _listed(
     left = {image: tree.split_of(image) for image in homes.images if image not in found}
     if not found:
         return list(left.items())
+    wanted = missing | {None}
+    if 'train' in {*found.values(), *(missing & set(left.values()))}:
+        wanted = missing
     for image, split in left.items():
-        is_wanted = split in missing or (split is None and 'train' in missing)
-        if is_wanted and elsewhere.isdisjoint(image.parents):
+        if split in wanted and settings.elsewhere.isdisjoint(image.parents):
             found[image] = split
         elif homes.label_file(image).is_file():
             labels.report(image, 'labelled images that are in none of the splits')
@@ -381,7 +429,7 @@ def _listed(
 def _lists(tree: Tree, homes: _Homes) -> list[tuple[str, str, Path]]:
     """The lists of images that are called after a split: train.txt, otherwise autosplit_train.txt.
 
-    They are as those of :func:`_places`.
+    They are as those of ``_Settings.places``.
     """
     of_images = set(map(homes.label_file, homes.images))
     texts = [file for file in tree.with_suffix('.txt') if file not in of_images]
@@ -402,68 +450,10 @@ def _add_split(found: dict[Path, str], images: Iterable[Path], split: str, label
         )
 
 
-def _places(
-    tree: Tree, homes: _Homes, file: Path, content: Mapping[str, Any]
-) -> Iterator[tuple[str, str, Path | None]]:
-    """The splits in the settings: split, path as written, and the folder or list, if found."""
-    for split in _SPLITS:
-        for name in _names_of(content, split):
-            yield split, name, _place(tree, homes, file, content, name, split)
-
-
 def _names_of(content: Mapping[str, Any], split: str) -> list[str]:
     value = content.get(split) or (content.get('valid') if split == 'val' else None)
     names = value if isinstance(value, list) else [value]
     return [name for name in names if isinstance(name, str) and name.strip()]
-
-
-def _place(
-    tree: Tree, homes: _Homes, file: Path, content: Mapping[str, Any], name: str, split: str
-) -> Path | None:
-    """A folder or list in the settings, inside the data.
-
-    Paths are relative to ``path``, if it exists, otherwise to the settings' folder. Roboflow writes
-    '../train/images' for a folder next to its settings. For paths of another machine, the last
-    parts decide, as for images.
-    """
-    root = content.get('path') if isinstance(content.get('path'), str) else ''
-    inside = re.sub(r'^(\.\.?/)+', '', name.replace('\\', '/'))
-    for folder in (file.parent / root, file.parent, tree.root):
-        for path in (folder / name, folder / inside):
-            if tree.holds(path):
-                return Path(path.resolve() if path.is_symlink() else path)
-    return _with_tail(tree, homes, file, re.split(r'[\\/]+', f'{root}/{name}'), split)
-
-
-def _with_tail(tree: Tree, homes: _Homes, file: Path, parts: list[str], split: str) -> Path | None:
-    """The folder of labelled images, or the list, whose path ends like another path.
-
-    The longest end decides; train/images ends like valid/images, but is of another split.
-    """
-    wanted = [part.casefold() for part in parts if part not in ('', '.', '..')]
-    is_file = bool(wanted) and wanted[-1].endswith(('.txt', '.names'))
-    if is_file:
-        known = set(tree.with_suffix('.txt', '.names'))
-    else:
-        above = {folder for image in homes.images for folder in image.parents}
-        known = {folder for folder in above if folder.is_relative_to(tree.root)}
-    elsewhere = _elsewhere(tree, file)
-    for first in range(len(wanted)):
-        tail = wanted[first:]
-        fit = [p for p in known if [part.casefold() for part in p.parts[-len(tail) :]] == tail]
-        fit = [path for path in fit if elsewhere.isdisjoint((path, *path.parents))]
-        if fit:
-            above = split_named(wanted[first - 1]) if first and not is_file else None
-            if above or len(fit) > 1:
-                fit = [p for p in fit if tree.split_of(p / 'image') == (above or split)]
-            return fit[0] if len(fit) == 1 else None
-    return None
-
-
-def _elsewhere(tree: Tree, settings: Path | None) -> set[Path]:
-    """The folders of other settings with the same name, as of another version."""
-    same = {file.parent for file in tree.files if settings and file.name == settings.name}
-    return same.difference(settings.parents) if settings else same
 
 
 def _of_list(tree: Tree, file: Path, labels: Labels, split: str) -> Iterator[Path]:
