@@ -3,7 +3,7 @@
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import chain
@@ -205,7 +205,7 @@ def _read(tree: Tree) -> Labels:
     _note_other_settings(settings, others, labels)
     if not names.numbers:
         labels.notes.append('there are no class names: write them to classes.txt, one per line')
-    _report_strays(tree, collector, {path: homes.label_file(path) for path, _ in images})
+    _report_strays(tree, homes, labels, {path.stem for path, _ in images})
     collector.finish()
     if not names.numbers:
         labels.classes.sort(key=lambda name: int(name.removeprefix('class ')))
@@ -522,26 +522,23 @@ def _is_empty(file: Path) -> bool:
     return file.is_file() and not file.stat().st_size
 
 
-def _report_strays(tree: Tree, collector: Collector, known: Mapping[Path, Path]) -> None:
-    """Report label files without an image."""
-    sources = set(known.values())
-    stems = {image.with_suffix('') for image in tree.images}
-    used = {image.stem for image in known}
+def _report_strays(tree: Tree, homes: _Homes, labels: Labels, used: Collection[str]) -> None:
+    """Report label files without an image; used are the names of images without suffix."""
+    of_images = {image.with_suffix('.txt') for image in tree.images}
+    of_images |= set(map(homes.label_file, tree.images))
     strays: dict[Path, list[Path]] = {}
     for file in tree.with_suffix('.txt'):
-        parts = [part if part != 'labels' else 'images' for part in file.parts]
-        has_image = file.with_suffix('') in stems or Path(*parts).with_suffix('') in stems
-        if file not in sources and not has_image and _looks_like_labels(file):
+        if file not in of_images and _looks_like_labels(file):
             strays.setdefault(file.parent, []).append(file)
     for folder, files in strays.items():
         if all(file.stem in used for file in files):
             # Predictions, or a copy: one line for all.
             detail = counted(len(files), 'file')
-            collector.labels.report(folder, 'label files in a folder without images', detail)
+            labels.report(folder, 'label files in a folder without images', detail)
             continue
         suffixes = '/'.join(sorted(FORMATS))
         for file in files:
-            collector.labels.report(file, MISSING, f'no {file.stem} with {suffixes}')
+            labels.report(file, MISSING, f'no {file.stem} with {suffixes}')
 
 
 def _write(
