@@ -194,21 +194,35 @@ def test_of_several_settings_those_are_used_whose_folders_exist(tmp_path: Path):
     assert labels.classes == ['apple', 'pear'] and splits(labels) == SPLITS
 
 
-def test_a_second_data_set_in_the_folder_is_named(tmp_path: Path):
+def test_settings_may_be_in_a_folder_beside_the_images(tmp_path: Path):
+    fruit(tmp_path, 'images')
+    write(tmp_path / 'config/val.txt', '../images/val0.jpg\n../images/val1.jpg\n')
+    write(tmp_path / 'config/data.yaml', f'val: val.txt\ntrain: ../images\n{NAMES}')
+    labels = read(tmp_path)
+    assert splits(labels) == {'train': 6} and '2 images of val' in labels.notes[0]
+
+
+@pytest.mark.parametrize('first', ['fruit.v1', ''])
+def test_a_second_data_set_in_the_folder_is_named(tmp_path: Path, first: str):
+    for version in (first, 'fruit.v2'):
+        fruit(tmp_path / version, '{split}/images', 'valid')
+        settings = 'train: ../train/images\nval: ../valid/images\n' + NAMES
+        write(tmp_path / version / 'data.yaml', settings)
+    write(tmp_path / first / 'part.yaml', 'train: train/images\nnames: [apple]\n')
+    labels = read(tmp_path)
+    assert splits(labels) == SPLITS
+    (note,) = [note for note in labels.notes if 'is read, and not' in note]
+    assert f'only {Path(first, "data.yaml")} is' in note and 'not fruit.v2/data.yaml: ' in note
+    left = [p.file for p in labels.problems if 'none of the splits' in p.kind]
+    assert len(left) == 6 and all('fruit.v2' in str(file) for file in left)
+
+
+def test_a_folder_of_another_data_set_does_not_fit(tmp_path: Path):
     for version in ('fruit.v1', 'fruit.v2'):
         fruit(tmp_path / version, '{split}/images', 'valid')
         settings = 'train: ../train/images\nval: ../valid/images\n' + NAMES
         write(tmp_path / version / 'data.yaml', settings)
-    write(tmp_path / 'fruit.v1/part.yaml', 'train: train/images\nnames: [apple]\n')
-    labels = read(tmp_path)
-    assert splits(labels) == SPLITS
-    (note,) = [note for note in labels.notes if 'is read, and not' in note]
-    assert 'fruit.v1/data.yaml is' in note and 'not fruit.v2/data.yaml: ' in note
-    left = [p.file for p in labels.problems if 'none of the splits' in p.kind]
-    assert len(left) == 6 and all('fruit.v2' in str(file) for file in left)
-    shutil.rmtree(tmp_path / 'fruit.v2/valid')
-    (tmp_path / 'fruit.v1/valid').rename(tmp_path / 'fruit.v2/valid')
-    assert splits(read(tmp_path / 'fruit.v1')) == {'train': 4}
+    shutil.rmtree(tmp_path / 'fruit.v1/valid')
     (tmp_path / 'fruit.v2/train').rename(tmp_path / 'fruit.v2/test')
     labels = read(tmp_path)
     assert splits(labels) == {'train': 4} and any('v2/data.yaml' in n for n in labels.notes)

@@ -131,7 +131,7 @@ class _Settings:
         for folder in (self.file.parent / root, self.file.parent, self.tree.root):
             for path in (folder / name, folder / inside):
                 if self.tree.holds(path):
-                    return Path(path.resolve() if path.is_symlink() else path)
+                    return Path(path.resolve() if path.is_symlink() else os.path.normpath(path))
         return self._with_tail(re.split(r'[\\/]+', f'{root}/{name}'), split)
 
     def _with_tail(self, parts: list[str], split: str) -> Path | None:
@@ -242,7 +242,12 @@ def _note_background(labels: Labels, used: Counter, without: Counter) -> None:
 
 def _note_other_settings(used: _Settings, others: Iterable[_Settings], labels: Labels) -> None:
     """Note settings of images that those in use do not have, as of another version."""
-    if files := [other.file for other in others if other.found - used.found]:
+    files = [
+        other.file
+        for other in others
+        if other.found - used.found or (other.found and other.file.parent in used.elsewhere)
+    ]
+    if files:
         labels.notes.append(
             f'warning: only {used.tree.relative(used.file)} is read, and not '
             f'{used.tree.first_few(files, 3)}: to read another, pass a folder that has only that'
