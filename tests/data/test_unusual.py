@@ -207,6 +207,11 @@ def test_classes_of_one_name_are_noted(tmp_path: Path):
     assert labels.classes == ['cat'] and any('cat' in note for note in labels.notes)
 
 
+def test_classes_without_names_are_in_the_order_of_their_numbers(tmp_path: Path):
+    labels = read(_yolo(tmp_path, [f'{i} 0.5 0.5 0.2 0.{i}' for i in (10, 2, 1)], names=''))
+    assert labels.classes == ['class 1', 'class 2', 'class 10']
+
+
 def test_a_line_without_a_name_has_a_number_too(tmp_path: Path):
     _yolo(tmp_path, ['2 0.5 0.5 0.2 0.6', '1 0.2 0.5 0.2 0.6'], names='')
     (tmp_path / 'classes.txt').write_text('\ncat\n\ndog\n\n')

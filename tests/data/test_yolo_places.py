@@ -1,5 +1,6 @@
 """Settings of another machine are followed, and pictures elsewhere are not images to train on."""
 
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -105,6 +106,18 @@ def test_other_layouts(tmp_path: Path, layout: str, val: str, settings: str):
         assert splits(labels) == SPLITS
 
 
+@pytest.mark.parametrize('layout', ['{split}/images', '{split}/pictures/images/camera', 'images'])
+def test_a_folder_of_another_split_does_not_fit(tmp_path: Path, layout: str):
+    fruit(tmp_path, layout, val='train')
+    below = layout.removeprefix('{split}/')
+    settings = f'train: ../train/{below}\nval: ../valid/{below}\ntest: ../test/{below}\n'
+    write(tmp_path / 'data.yaml', settings + NAMES)
+    labels = read(tmp_path)
+    missing = [p.detail.split(':')[0] for p in labels.problems if 'not found' in p.kind]
+    assert missing[-2:] == ['val', 'test'] and len(labels.images) == 6
+    assert not any('also in' in note for note in labels.notes)
+
+
 def test_folders_further_down_and_in_other_capitals_are_found(tmp_path: Path):
     fruit(tmp_path, 'work/images/{split}')
     for kind in ('images', 'labels'):
@@ -135,6 +148,38 @@ def test_lists_of_another_machine(tmp_path: Path):
     assert splits(read(tmp_path)) == SPLITS
 
 
+def test_lists_are_splits_without_settings(tmp_path: Path):
+    fruit(tmp_path, 'images')
+    write(tmp_path / 'classes.txt', 'apple\npear\n')
+    write(tmp_path / 'test.txt', 'apple\npear\n')  # names no images
+    write(tmp_path / 'autosplit_val.txt', './images/train0.jpg\n./images/val0.jpg\n')
+    assert splits(read(tmp_path)) == {None: 4, 'val': 2}
+    write(tmp_path / 'train.txt', '/home/me/fruit/images/train0.jpg\nC:\\x\\train1.jpg\n')
+    write(tmp_path / 'valid.txt', 'images/val0.jpg\n')
+    labels = read(tmp_path)
+    assert splits(labels) == {'train': 2, 'val': 1} and labels.classes == ['apple', 'pear']
+    left = {p.file.name for p in labels.problems if 'none of the splits' in p.kind}
+    assert left == {'train2.jpg', 'train3.jpg', 'val1.jpg'}
+
+
+@pytest.mark.parametrize(
+    ('settings', 'expected'),
+    [
+        ('test: val.txt\n', {None: 4, 'test': 2}),
+        ('val: val.txt\n', {None: 4, 'val': 2}),
+        ('train: nowhere.txt\nval: val.txt\n', {None: 4, 'val': 2}),
+        ('train: [nowhere.txt, part.txt]\nval: val.txt\n', {'train': 1, 'val': 2}),
+        ('', {None: 4, 'val': 2}),
+    ],
+)
+def test_the_rest_is_for_training_if_nothing_else_is(tmp_path: Path, settings: str, expected: dict):
+    fruit(tmp_path, 'images')
+    write(tmp_path / 'val.txt', './images/val0.jpg\n./images/val1.jpg\n')
+    write(tmp_path / 'part.txt', './images/train0.jpg\n')
+    write(tmp_path / 'data.yaml', settings + NAMES)
+    assert splits(read(tmp_path)) == expected
+
+
 def test_of_several_settings_those_are_used_whose_folders_exist(tmp_path: Path):
     fruit(tmp_path)
     write(
@@ -147,6 +192,40 @@ def test_of_several_settings_those_are_used_whose_folders_exist(tmp_path: Path):
           'train: /x/images/train\nval: /x/images/val\nnames: {0: apple, 1: pear}\n')  # fmt: skip
     labels = read(tmp_path)
     assert labels.classes == ['apple', 'pear'] and splits(labels) == SPLITS
+
+
+def test_settings_may_be_in_a_folder_beside_the_images(tmp_path: Path):
+    fruit(tmp_path, 'images')
+    write(tmp_path / 'config/val.txt', '../images/val0.jpg\n../images/val1.jpg\n')
+    write(tmp_path / 'config/data.yaml', f'val: val.txt\ntrain: ../images\n{NAMES}')
+    labels = read(tmp_path)
+    assert splits(labels) == {'train': 6} and '2 images of val' in labels.notes[0]
+
+
+@pytest.mark.parametrize('first', ['fruit.v1', ''])
+def test_a_second_data_set_in_the_folder_is_named(tmp_path: Path, first: str):
+    for version in (first, 'fruit.v2'):
+        fruit(tmp_path / version, '{split}/images', 'valid')
+        settings = 'train: ../train/images\nval: ../valid/images\n' + NAMES
+        write(tmp_path / version / 'data.yaml', settings)
+    write(tmp_path / first / 'part.yaml', 'train: train/images\nnames: [apple]\n')
+    labels = read(tmp_path)
+    assert splits(labels) == SPLITS
+    (note,) = [note for note in labels.notes if 'is read, and not' in note]
+    assert f'only {Path(first, "data.yaml")} is' in note and 'not fruit.v2/data.yaml: ' in note
+    left = [p.file for p in labels.problems if 'none of the splits' in p.kind]
+    assert len(left) == 6 and all('fruit.v2' in str(file) for file in left)
+
+
+def test_a_folder_of_another_data_set_does_not_fit(tmp_path: Path):
+    for version in ('fruit.v1', 'fruit.v2'):
+        fruit(tmp_path / version, '{split}/images', 'valid')
+        settings = 'train: ../train/images\nval: ../valid/images\n' + NAMES
+        write(tmp_path / version / 'data.yaml', settings)
+    shutil.rmtree(tmp_path / 'fruit.v1/valid')
+    (tmp_path / 'fruit.v2/train').rename(tmp_path / 'fruit.v2/test')
+    labels = read(tmp_path)
+    assert splits(labels) == {'train': 4} and any('v2/data.yaml' in n for n in labels.notes)
 
 
 def test_few_images_without_objects_are_usual_and_many_are_not(tmp_path: Path):

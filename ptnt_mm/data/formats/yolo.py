@@ -3,11 +3,11 @@
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import chain
-from operator import itemgetter, ne
+from operator import attrgetter, ne
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from ptnt_mm.data.formats.format import (
 )
 from ptnt_mm.data.formats.yolo_lines import lengths_of_boxes, objects_of
 from ptnt_mm.data.labels import LabelledImage, LabelledObject, Labels, Outcome
-from ptnt_mm.data.tree import Tree
+from ptnt_mm.data.tree import Tree, split_in, split_named
 from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted, first_few
@@ -83,10 +83,85 @@ def _homes_of(tree: Tree) -> _Homes:
     return _Homes(tree)
 
 
+@dataclass(frozen=True)
+class _Settings:
+    """A data.yaml or darknet's obj.data, or none."""
+
+    tree: Tree
+    file: Path | None
+    content: Mapping[str, Any]
+
+    @cached_property
+    def places(self) -> list[tuple[str, str, Path | None]]:
+        """The splits: each with a path as written, and the folder or list, if found."""
+        return [
+            (split, name, self.place(name, split))
+            for split in _SPLITS
+            for name in _names_of(self.content, split)
+        ]
+
+    @property
+    def found(self) -> set[Path]:
+        """The folders and lists that were found."""
+        return {place for *_, place in self.places if place is not None}
+
+    @property
+    def order(self) -> tuple[int, int, bool]:
+        """The best settings have the smallest."""
+        splits = {split for split, _, place in self.places if place is not None}
+        return -len(splits), len(self.file.parts), self.file.name != 'data.yaml'
+
+    @cached_property
+    def elsewhere(self) -> set[Path]:
+        """The folders of other settings with the same name, as of another version."""
+        if self.file is None:
+            return set()
+        same = {file.parent for file in self.tree.files if file.name == self.file.name}
+        return same.difference(self.file.parents)
+
+    def place(self, name: str, split: str) -> Path | None:
+        """A folder or list in the settings, inside the data.
+
+        Paths are relative to ``path``, if it exists, otherwise to the settings' folder. Roboflow
+        writes '../train/images' for a folder next to its settings. For paths of another machine,
+        the last parts decide, as for images.
+        """
+        root = self.content.get('path') if isinstance(self.content.get('path'), str) else ''
+        inside = re.sub(r'^(\.\.?/)+', '', name.replace('\\', '/'))
+        for folder in (self.file.parent / root, self.file.parent, self.tree.root):
+            for path in (folder / name, folder / inside):
+                if self.tree.holds(path):
+                    return Path(path.resolve() if path.is_symlink() else os.path.normpath(path))
+        return self._with_tail(re.split(r'[\\/]+', f'{root}/{name}'), split)
+
+    def _with_tail(self, parts: list[str], split: str) -> Path | None:
+        """The folder of labelled images, or the list, whose path ends like another path.
+
+        The longest end decides; train/images ends like valid/images, but is of another split.
+        """
+        wanted = [part.casefold() for part in parts if part not in ('', '.', '..')]
+        is_file = bool(wanted) and wanted[-1].endswith(('.txt', '.names'))
+        if is_file:
+            known = set(self.tree.with_suffix('.txt', '.names'))
+        else:
+            above = {folder for image in _homes_of(self.tree).images for folder in image.parents}
+            known = {folder for folder in above if folder.is_relative_to(self.tree.root)}
+        known = [path for path in known if self.elsewhere.isdisjoint((path, *path.parents))]
+        for first in range(len(wanted)):
+            tail = wanted[first:]
+            fit = [p for p in known if [part.casefold() for part in p.parts[-len(tail) :]] == tail]
+            if fit:
+                above = split_named(wanted[first - 1]) if first and not is_file else None
+                if above or len(fit) > 1:
+                    fit = [p for p in fit if self.tree.split_of(p / 'image') == (above or split)]
+                return fit[0] if len(fit) == 1 else None
+        return None
+
+
 def _find(tree: Tree) -> str:
     homes = _homes_of(tree)
-    if settings := _settings(tree, homes):
-        return f'{tree.relative(settings[0])} with the names of classes'
+    if settings := _settings(tree):
+        return f'{tree.relative(settings[0].file)} with the names of classes'
     labelled = [image for image in homes.images if _looks_like_labels(homes.label_file(image))]
     images = counted(len(labelled), 'image')
     return f'{images} with a text file of numbers each' if labelled else ''
@@ -96,11 +171,9 @@ def _read(tree: Tree) -> Labels:
     collector = Collector(tree, CENTRE_AND_SIZE, in_pixels=False)
     labels = collector.labels
     homes = _homes_of(tree)
-    file, content = _settings(tree, homes) or (None, {})
-    names = _names(tree, homes, file, content, labels)
-    images = _listed(tree, homes, file, content, labels) if file else []
-    if not images:
-        images = [(image, None) for image in homes.images]
+    settings, *others = _settings(tree) or [_Settings(tree, None, {})]
+    names = _names(tree, settings, labels)
+    images = _listed(tree, homes, settings, labels)
     used, without, indices = Counter(), Counter(), set()
     found: list[tuple[Path, LabelledImage, list[str]]] = []
     for path, split in images:
@@ -122,17 +195,21 @@ def _read(tree: Tree) -> Labels:
         indices.update(whole_number(line.split(None, 1)[0]) for line in lines if line.strip())
     _report_shared(labels, found)
     every_line = (line for *_, lines in found for line in lines)
-    lengths = lengths_of_boxes(every_line, 'kpt_shape' in content, labels)
+    lengths = lengths_of_boxes(every_line, 'kpt_shape' in settings.content, labels)
     for source, image, lines in found:
         known = names.of(source)
         collector.add(source, image, objects_of(labels, source, lines, image, known, lengths))
     if shift := why_shifted(indices, names.numbers):
         raise UserError(f'{tree.root}: {shift}')
     _note_background(labels, used, without)
+    _note_other_settings(settings, others, labels)
     if not names.numbers:
         labels.notes.append('there are no class names: write them to classes.txt, one per line')
-    _report_strays(tree, collector, {path: homes.label_file(path) for path, _ in images})
-    return collector.finish()
+    _report_strays(tree, homes, labels, {path.stem for path, _ in images})
+    collector.finish()
+    if not names.numbers:
+        labels.classes.sort(key=lambda name: int(name.removeprefix('class ')))
+    return labels
 
 
 def _report_shared(labels: Labels, found: Iterable[tuple[Path, LabelledImage, list[str]]]) -> None:
@@ -163,8 +240,23 @@ def _note_background(labels: Labels, used: Counter, without: Counter) -> None:
         )
 
 
-def _settings(tree: Tree, homes: _Homes) -> tuple[Path, dict] | None:
-    """The file of settings, and its content.
+def _note_other_settings(used: _Settings, others: Iterable[_Settings], labels: Labels) -> None:
+    """Note settings of images that those in use do not have, as of another version."""
+    files = [
+        other.file
+        for other in others
+        if other.found - used.found or (other.found and other.file.parent in used.elsewhere)
+    ]
+    if files:
+        labels.notes.append(
+            f'warning: only {used.tree.relative(used.file)} is read, and not '
+            f'{used.tree.first_few(files, 3)}: to read another, pass a folder that has only that'
+        )
+
+
+@lru_cache(maxsize=1)
+def _settings(tree: Tree) -> list[_Settings]:
+    """The files of settings; the first is used.
 
     A clone has others, such as those of models and of public data sets: the file whose folders are
     found is preferred, then the one nearest to the top.
@@ -176,12 +268,11 @@ def _settings(tree: Tree, homes: _Homes) -> tuple[Path, dict] | None:
             content = _of_darknet(text) if file.suffix == '.data' else yaml.load(text, _Plain)
         except (UserError, yaml.YAMLError, ValueError, RecursionError):
             continue
-        if isinstance(content, dict) and isinstance(content.get('names'), (list, dict, str)):
-            places = [split for split, _, place in _places(tree, homes, file, content) if place]
-            if homes.images or any(content.get(split) for split in _SPLITS):
-                order = -len(set(places)), len(file.parts), file.name != 'data.yaml'
-                found.append((order, file, content))
-    return min(found, key=itemgetter(0))[1:] if found else None
+        if not isinstance(content, dict) or not isinstance(content.get('names'), (list, dict, str)):
+            continue
+        if _homes_of(tree).images or any(content.get(split) for split in _SPLITS):
+            found.append(_Settings(tree, file, content))
+    return sorted(found, key=attrgetter('order'))
 
 
 def data_set_of(settings: Path) -> Path:
@@ -245,12 +336,11 @@ class _Names:
         return {number for names in (self.given, *self.lists.values()) for number in names}
 
 
-def _names(
-    tree: Tree, homes: _Homes, file: Path | None, content: Mapping, labels: Labels
-) -> _Names:
+def _names(tree: Tree, settings: _Settings, labels: Labels) -> _Names:
+    content = settings.content
     given, lists = content.get('names'), {}
     if isinstance(given, str):  # darknet's file
-        place = _place(tree, homes, file, content, given, 'train')
+        place = settings.place(given, 'train')
         given = _name_list(place, labels) if place is not None else []
     if not given:
         files = (file for file in tree.with_suffix('.txt', '.names') if file.name in _NAME_LISTS)
@@ -299,15 +389,27 @@ def _numbered(names: list | dict) -> dict[int, str]:
 
 
 def _listed(
-    tree: Tree, homes: _Homes, file: Path, content: Mapping[str, Any], labels: Labels
-) -> list[tuple[Path, str]]:
-    """The images of the splits in the settings, without duplicates."""
-    found: dict[Path, str] = {}
-    missing = {split for split in ('train', 'val') if not _names_of(content, split)}
-    for split, name, place in _places(tree, homes, file, content):
+    tree: Tree, homes: _Homes, settings: _Settings, labels: Labels
+) -> list[tuple[Path, str | None]]:
+    """The images of the splits, without duplicates.
+
+    Splits that the settings do not name, or whose places were not found, are those of lists, then
+    of folders. Images in no split are for training if there are no others to train on.
+    """
+    found: dict[Path, str | None] = {}
+    given = settings.places
+    missing = {split for split, _, place in given if place is None}
+    missing |= set(_SPLITS[: 2 if given else 3]) - {split for split, *_ in given}
+    lists = [
+        (split, name, place)
+        for split, name, place in _lists(tree, homes)
+        if split in missing and settings.elsewhere.isdisjoint(place.parents)
+    ]
+    missing -= {split for split, *_ in lists}
+    for split, name, place in (*given, *lists):
         if place is None:
-            labels.report(file, 'folders or lists that were not found', f'{split}: {name}')
-            missing.add(split)
+            what = 'folders or lists that were not found'
+            labels.report(settings.file, what, f'{split}: {name}')
         elif place.is_dir():
             inside = [image for image in homes.images if image.is_relative_to(place)]
             # All of a test split may be without labels.
@@ -315,10 +417,32 @@ def _listed(
             _add_split(found, inside, split, labels)
         else:
             _add_split(found, _of_list(tree, place, labels, split), split, labels)
-    if found:
-        by_folder = {image: tree.split_of(image) for image in homes.images}
-        found |= {i: split for i, split in by_folder.items() if split in missing and i not in found}
+    left = {image: tree.split_of(image) for image in homes.images if image not in found}
+    if not found:
+        return list(left.items())
+    wanted = missing | {None}
+    if 'train' in {*found.values(), *(missing & set(left.values()))}:
+        wanted = missing
+    for image, split in left.items():
+        if split in wanted and settings.elsewhere.isdisjoint(image.parents):
+            found[image] = split
+        elif homes.label_file(image).is_file():
+            labels.report(image, 'labelled images that are in none of the splits')
     return list(found.items())
+
+
+def _lists(tree: Tree, homes: _Homes) -> list[tuple[str, str, Path]]:
+    """The lists of images that are called after a split: train.txt, otherwise autosplit_train.txt.
+
+    They are as those of ``_Settings.places``.
+    """
+    of_images = set(map(homes.label_file, homes.images))
+    texts = [file for file in tree.with_suffix('.txt') if file not in of_images]
+    for split_by in (split_named, split_in):
+        named = [(split, file.name, file) for file in texts if (split := split_by(file.stem))]
+        if found := [each for each in named if any(_of_list(tree, each[2], Labels(), each[0]))]:
+            return found
+    return []
 
 
 def _add_split(found: dict[Path, str], images: Iterable[Path], split: str, labels: Labels) -> None:
@@ -331,55 +455,10 @@ def _add_split(found: dict[Path, str], images: Iterable[Path], split: str, label
         )
 
 
-def _places(
-    tree: Tree, homes: _Homes, file: Path, content: Mapping[str, Any]
-) -> Iterator[tuple[str, str, Path | None]]:
-    """The splits in the settings: split, path as written, and the folder or list, if found."""
-    for split in _SPLITS:
-        for name in _names_of(content, split):
-            yield split, name, _place(tree, homes, file, content, name, split)
-
-
 def _names_of(content: Mapping[str, Any], split: str) -> list[str]:
     value = content.get(split) or (content.get('valid') if split == 'val' else None)
     names = value if isinstance(value, list) else [value]
     return [name for name in names if isinstance(name, str) and name.strip()]
-
-
-def _place(
-    tree: Tree, homes: _Homes, file: Path, content: Mapping[str, Any], name: str, split: str
-) -> Path | None:
-    """A folder or list in the settings, inside the data.
-
-    Paths are relative to ``path``, if it exists, otherwise to the settings' folder. Roboflow writes
-    '../train/images' for a folder next to its settings. For paths of another machine, the last
-    parts decide, as for images.
-    """
-    root = content.get('path') if isinstance(content.get('path'), str) else ''
-    inside = re.sub(r'^(\.\.?/)+', '', name.replace('\\', '/'))
-    for folder in (file.parent / root, file.parent, tree.root):
-        for path in (folder / name, folder / inside):
-            if tree.holds(path):
-                return Path(path.resolve() if path.is_symlink() else path)
-    return _with_tail(tree, homes, re.split(r'[\\/]+', f'{root}/{name}'), split)
-
-
-def _with_tail(tree: Tree, homes: _Homes, parts: list[str], split: str) -> Path | None:
-    """The folder of labelled images, or the list, whose path ends like another path."""
-    wanted = [part.casefold() for part in parts if part not in ('', '.', '..')]
-    if wanted and wanted[-1].endswith(('.txt', '.names')):
-        known = set(tree.with_suffix('.txt', '.names'))
-    else:
-        above = {folder for image in homes.images for folder in image.parents}
-        known = {folder for folder in above if folder.is_relative_to(tree.root)}
-    for first in range(len(wanted)):
-        tail = wanted[first:]
-        fit = [p for p in known if [part.casefold() for part in p.parts[-len(tail) :]] == tail]
-        if len(fit) > 1:
-            fit = [path for path in fit if tree.split_of(path / 'image') == split]
-        if fit:
-            return fit[0] if len(fit) == 1 else None
-    return None
 
 
 def _of_list(tree: Tree, file: Path, labels: Labels, split: str) -> Iterator[Path]:
@@ -448,26 +527,23 @@ def _is_empty(file: Path) -> bool:
     return file.is_file() and not file.stat().st_size
 
 
-def _report_strays(tree: Tree, collector: Collector, known: Mapping[Path, Path]) -> None:
-    """Report label files without an image."""
-    sources = set(known.values())
-    stems = {image.with_suffix('') for image in tree.images}
-    used = {image.stem for image in known}
+def _report_strays(tree: Tree, homes: _Homes, labels: Labels, used: Collection[str]) -> None:
+    """Report label files without an image; used are the names of images without suffix."""
+    of_images = {image.with_suffix('.txt') for image in tree.images}
+    of_images |= set(map(homes.label_file, tree.images))
     strays: dict[Path, list[Path]] = {}
     for file in tree.with_suffix('.txt'):
-        parts = [part if part != 'labels' else 'images' for part in file.parts]
-        has_image = file.with_suffix('') in stems or Path(*parts).with_suffix('') in stems
-        if file not in sources and not has_image and _looks_like_labels(file):
+        if file not in of_images and _looks_like_labels(file):
             strays.setdefault(file.parent, []).append(file)
     for folder, files in strays.items():
         if all(file.stem in used for file in files):
             # Predictions, or a copy: one line for all.
             detail = counted(len(files), 'file')
-            collector.labels.report(folder, 'label files in a folder without images', detail)
+            labels.report(folder, 'label files in a folder without images', detail)
             continue
         suffixes = '/'.join(sorted(FORMATS))
         for file in files:
-            collector.labels.report(file, MISSING, f'no {file.stem} with {suffixes}')
+            labels.report(file, MISSING, f'no {file.stem} with {suffixes}')
 
 
 def _write(
