@@ -52,29 +52,6 @@ LAYOUTS = {
                        ['benign', 'malignant'], 0),
     'days': ({'cat/2024-01-05': 3, 'cat/2024-01-06': 3, 'dog/2024-01-06': 3, 'dog/2024-02-01': 3},
              ['cat', 'dog'], 0),
-    'long numbers': ({'200001': 3, '20241301': 3}, ['200001', '20241301'], 0),
-    'days of a rare class': (
-        {'OK/2024-01-05': 30, 'OK/2024-01-06': 30, 'bad/2024-01-05': 1, 'bad/2024-01-06': 1},
-        ['OK', 'bad'], 0,
-    ),
-    'a day of a rare class': ({'OK/05-01-2024': 30, 'OK/06-01-2024': 30, 'bad/07-01-2024': 1},
-                              ['OK', 'bad'], 0),
-    'a camera of a rare class': ({'OK/cam1': 30, 'OK/cam2': 30, 'bad/cam1': 1}, ['OK', 'bad'], 0),
-    'a day that lacks a class': (
-        {'20240105/cat': 3, '20240105/cow': 3, '20240105/dog': 3, '20240106/cat': 3,
-         '20240106/dog': 3}, ['cat', 'cow', 'dog'], 0,
-    ),
-    'days of some classes': (
-        {'2024-1-5/cat': 30, '2024-1-5/cow': 30, '2024-1-6/cat': 1, '2024-1-6/dog': 1,
-         '2024-1-7/emu': 1}, ['cat', 'cow', 'dog', 'emu'], 0,
-    ),
-    'sessions of some classes': (
-        {'session1/cat': 3, 'session1/cow': 3, 'session1/dog': 3, 'session2/cat': 3,
-         'session3/emu': 3}, ['cat', 'cow', 'dog', 'emu'], 0,
-    ),
-    'few pictures in folders of the same names': (
-        {'data/cat': 30, 'data/dog': 30, 'icons/cat': 1, 'icons/dog': 1}, ['cat', 'dog'], 2
-    ),
     'takes': ({'cat/1': 3, 'cat/2': 3, 'dog/3': 3, 'dog/4': 3, 'emu/5': 3, 'emu/6': 3},
               ['cat', 'dog', 'emu'], 0),
     'names that repeat in part': (
@@ -150,32 +127,11 @@ def test_a_copy_inside_an_archive_is_read_once(tmp_path: Path):
     [
         {'colour/cat': 3, 'colour/dog': 3, 'grey/cat': 3, 'grey/dog': 3},
         {'cat': 5, 'dog': 5, 'more/bird': 5, 'more/fish': 5},
-        {'good/cat': 30, 'good/dog': 30, 'bad/cat': 1, 'bad/dog': 1},
-        {'good/cat': 30, 'good/dog': 30, 'good/emu': 30, 'bad/cat': 1},
-        {'north/cat': 3, 'north/cow': 3, 'north/dog': 3, 'south/cat': 3, 'south/dog': 3},
     ],
-    ids=['two meanings', 'two depths', 'few images', 'one folder', 'one missing'],
+    ids=['two meanings', 'two depths'],
 )
 def test_folders_that_do_not_show_the_classes_are_refused(tmp_path: Path, numbers: dict):
     with pytest.raises(UserError, match=r'(?s)several levels.*cat, dog.*pass one of them'):
-        read(draw(tmp_path, numbers))
-
-
-@pytest.mark.parametrize(
-    'numbers',
-    [
-        {'2024-01-05': 3, '2024-01-06': 3},
-        {'2024-01-05/cat': 3, '2024-01-06/dog': 3},
-        {'OK/2024-01-05': 30, 'OK/2024-01-06': 30, 'bad': 1},
-        {'OK/2024-01-05': 30, 'OK/2024-01-06': 30, 'dust/2024-01-06': 30, 'bad': 1},
-        {'OK/1': 30, 'OK/2': 30, 'OK/3': 30, 'bad/1': 1},
-        {'OK/1': 30, 'OK/2': 30, 'OK/3': 30, 'bad/1': 1, 'bad/2': 1},
-        {'person1/1': 3, 'person1/2': 3, 'person1/3': 3, 'person2/1': 3},
-    ],
-    ids=['days', 'days of a class', 'undated', 'third', 'one take', 'few takes', 'persons'],
-)
-def test_parts_are_not_classes(tmp_path: Path, numbers: dict):
-    with pytest.raises(UserError, match='several levels'):
         read(draw(tmp_path, numbers))
 
 

@@ -30,14 +30,6 @@ _OF_A_CLONE = re.compile(
     'assets|demo|docs?|examples?|figs|figures|media|outputs|results|runs|screenshots|static'
 )
 _FEW = 0.1  # of the images of a usual class
-_DATE = re.compile(
-    r'(?<!\d)((19|20)\d\d(0[1-9]|1[0-2])([0-2]\d|3[01])'
-    r'|(19|20)\d\d([-_. ])\d\d?\6\d\d?|\d\d?([-_. ])\d\d?\7(19|20)\d\d)(?!\d)'
-)
-_NUMBER = re.compile(r'[\d_\-. ]+')
-_DATED = '<date>'
-# How much names look like those of parts of a class: cat; 17; 40X or session1; 2024-01-05.
-_WORDS, _NUMBERS, _NUMBERED, _DATES = range(4)
 
 
 @dataclass(frozen=True)
@@ -61,24 +53,19 @@ class _Level:
 
 
 class _Folders:
-    """Folders with the number and suffixes of the images in each, as a tree."""
+    """Folders with the number of images directly in each, as a tree."""
 
-    def __init__(self, images: Iterable[tuple[Folder, str]]):
-        self.counts: Counter[Folder] = Counter()
-        self.suffixes: dict[Folder, set[str]] = defaultdict(set)
+    def __init__(self, counts: Mapping[Folder, int]):
+        self.counts = counts
         self.children: dict[Folder, set[Folder]] = defaultdict(set)
-        self._below: Counter[Folder] = Counter()
-        for folder, suffix in images:
-            self.counts[folder] += 1
-            for end in range(len(folder) + 1):
-                self._below[folder[:end]] += 1
-                self.suffixes[folder[:end]].add(suffix)
-                if end:
-                    self.children[folder[: end - 1]].add(folder[:end])
+        for folder in counts:
+            for end in range(len(folder)):
+                self.children[folder[:end]].add(folder[: end + 1])
 
-    def below(self, *folders: Folder) -> int:
-        """The number of images in folders and in those inside them."""
-        return sum(self._below[folder] for folder in folders)
+    def below(self, folder: Folder) -> int:
+        """The number of images in a folder and in those inside it."""
+        inside = sum(self.below(child) for child in self.children.get(folder, ()))
+        return self.counts.get(folder, 0) + inside
 
     def is_class(self, folder: Folder) -> bool:
         """Whether a folder holds images itself, or in a single folder such as cat/images."""
@@ -100,16 +87,7 @@ class _Folders:
             to_visit += self.children[parent] - set(classes)
             if len(classes) > 1:
                 found[parent] = classes
-        # The only class of a day is a group, beside days of several; cat/images is a class.
-        for above in {parent[:-1] for parent in found if parent}:
-            siblings = self.children[above]
-            marks = set().union(*(_marks(found[folder]) for folder in siblings & found.keys()))
-            for folder in siblings - found.keys() - self.counts.keys():
-                inside = list(self.children[folder])
-                if self.is_class(folder) and marks & _marks(inside):
-                    found[folder] = inside
-        kept = {p: [f for f in group if f not in found] for p, group in found.items()}
-        return {p: group for p, group in kept.items() if len(group) >= min(2, len(found[p]))}
+        return found
 
 
 def _find(tree: Tree) -> str:
@@ -209,29 +187,28 @@ def _level(tree: Tree, placed: Placed) -> _Level:
     everywhere = [path for path, (_, folder) in placed.items() if folder]
     # Beside train/cat and val/cat, other folders are no classes.
     used = in_splits if len(in_splits) * 2 > len(everywhere) else everywhere
-    folders = _Folders((placed[path][1], path.suffix.lower()) for path in used)
+    folders = _Folders(Counter(placed[path][1] for path in used))
     groups, notes = _without_copies(tree, placed, folders)
-    groups = {parent: _classes_of(folders, group) for parent, group in groups.items()}
-    groups, has_few = _largest(folders, {p: group for p, group in groups.items() if group})
-    names = {folder[-1].casefold() for group in groups.values() for folder in group}
-    if any(map(_NO_CLASSES.fullmatch, names)):
+    suffixes: dict[Folder, set[str]] = defaultdict(set)
+    for path in used:
+        folder = placed[path][1]
+        for end in range(len(folder)):
+            suffixes[folder[: end + 1]].add(path.suffix.lower())
+    groups = {parent: _classes_of(folders, group, suffixes) for parent, group in groups.items()}
+    groups = _largest(folders, {parent: group for parent, group in groups.items() if group})
+    if any(
+        _NO_CLASSES.fullmatch(folder[-1].casefold())
+        for group in groups.values()
+        for folder in group
+    ):
         return _Level({})
-    level = _named(tree, groups, used is in_splits, has_few)
-    are_few = level.classes and folders.below(*level.classes) * 2 < len(used)
-    if are_few or _are_dates_left(folders, level):
+    level = _named(tree, groups, used is in_splits)
+    if level.classes and sum(map(folders.below, level.classes)) * 2 < len(used):
         return _Level({}, ambiguity=_ambiguity(tree, folders.groups))
     beside = _beside(folders, level)
-    if folders.below(*beside) * 3 > len(used):
+    if sum(map(folders.below, beside)) * 3 > len(used):
         return _Level({}, ambiguity=_ambiguity(tree, {beside[0][:-1]: beside, **folders.groups}))
     return replace(level, notes=(*notes, *level.notes))
-
-
-def _are_dates_left(folders: _Folders, level: _Level) -> bool:
-    """Whether dates are the classes, or folders beside dated ones are left out, as rare classes."""
-    used = {folder for folder in folders.counts if level.class_of(folder)}
-    dates = {name for folder in used for name in folder if _DATE.search(name)}
-    are_left = not all(map(_is_of_a_clone, folders.counts.keys() - used))
-    return len(dates) > 1 and (are_left or dates.issuperset(level.classes.values()))
 
 
 def _beside(folders: _Folders, level: _Level) -> list[Folder]:
@@ -271,52 +248,48 @@ def _mostly(content: set, other: set) -> bool:
     return len(content & other) > 0.9 * max(len(content), len(other))
 
 
-def _classes_of(folders: _Folders, group: list[Folder]) -> list[Folder]:
+def _classes_of(
+    folders: _Folders, group: list[Folder], suffixes: Mapping[Folder, set[str]]
+) -> list[Folder]:
     """The siblings without those that look like a part of a clone; none if only one remains."""
     usual = median(map(folders.below, group))
-    common = Counter(suffix for folder in group for suffix in folders.suffixes[folder])
+    common = Counter(suffix for folder in group for suffix in suffixes[folder])
 
-    odd = {f for f in group if not any(common[suffix] > 1 for suffix in folders.suffixes[f])}
-    parts = {folder for folder in odd if folders.below(folder) < _FEW * usual}
-    classes = [f for f in group if f not in parts and not _is_of_a_clone(f[-1:])]
-    return classes if len(classes) >= min(2, len(group)) else []
+    def is_class(folder: Folder) -> bool:
+        if _is_of_a_clone(folder[-1:]):
+            return False
+        is_odd = not any(common[suffix] > 1 for suffix in suffixes[folder])
+        return not (is_odd and folders.below(folder) < _FEW * usual)
+
+    classes = list(filter(is_class, group))
+    return classes if len(classes) > 1 else []
 
 
 def _largest(
     folders: _Folders, groups: Mapping[Folder, list[Folder]]
-) -> tuple[dict[Folder, list[Folder]], bool]:
-    """The groups without those of a different depth, or with few images, beside a large one.
-
-    A group of few images that is like large ones may be a rare class or a short day: it is kept,
-    and the second value is true.
-    """
+) -> dict[Folder, list[Folder]]:
+    """The groups without those of a different depth, or with few images, beside a large one."""
     outside = {p: group for p, group in groups.items() if not _is_of_a_clone(p)}
     groups = outside or groups
     if len(groups) < 2:
-        return dict(groups), False
-    images = {parent: folders.below(*group) for parent, group in groups.items()}
+        return dict(groups)
+    images = {parent: sum(map(folders.below, group)) for parent, group in groups.items()}
     main = max(images, key=lambda parent: images[parent])
     usual = images[main] / len(groups[main])
-    level = {parent: group for parent, group in groups.items() if len(parent) == len(main)}
-    large = {
+    return {
         parent: group
         for parent, group in groups.items()
-        if (parent in level and images[parent] / len(group) >= _FEW * usual)
+        if (len(parent) == len(main) and images[parent] / len(group) >= _FEW * usual)
         or images[parent] > images[main] / 2
     }
-    marks = set().union(*(_marks(level[parent]) for parent in level.keys() & large if parent))
-    few = {p: group for p, group in level.items() if p not in large and marks & _marks(group)}
-    return large | few, bool(few)
 
 
 def _is_of_a_clone(folder: Folder) -> bool:
     return any(_OF_A_CLONE.fullmatch(name.casefold()) for name in folder)
 
 
-def _named(
-    tree: Tree, groups: Mapping[Folder, list[Folder]], in_splits: bool, is_unequal: bool
-) -> _Level:
-    """The names of the classes in one or more groups of siblings, perhaps of unequal sizes."""
+def _named(tree: Tree, groups: Mapping[Folder, list[Folder]], in_splits: bool) -> _Level:
+    """The names of the classes in one or more groups of siblings, perhaps inside of splits."""
     names = {parent: {folder[-1] for folder in group} for parent, group in groups.items()}
     together = set().union(*names.values())
     classes = {folder: folder[-1] for group in groups.values() for folder in group}
@@ -326,51 +299,26 @@ def _named(
         return _Level({}, ambiguity=_ambiguity(tree, groups))
     parents = {parent: parent[-1] for parent in sorted(groups)}
     outer, inner = first_few(parents.values()), first_few(sorted(together))
-    around, inside = _kind(parents.values()), _kind(together)
-    is_shared = len(classes) > len(together)
     is_same = all(len(of_parent) * 3 > len(together) * 2 for of_parent in names.values())
-    is_unequal |= min(map(len, groups.values())) == 1
-    # Where person1 has other numbers than person2, both may be classes.
-    is_clear = is_same or around > inside + 1
-    if is_shared and is_clear and around > max(inside, _NUMBERS):
+    if is_same and _is_numbered(parents.values()) and not _is_numbered(together):
         return _Level(classes, (f'{outer} contain the same classes, {inner}: joined',))
     # Ten digits in two folders may be ten classes; 40X and 100X, or 17 and 18, are parts of one.
-    is_part = inside > (_NUMBERS if is_same or is_unequal else _WORDS)
-    if is_part and (around == _WORDS or around < inside == _DATES):
+    if _is_numbered(together, with_a_word=is_same) and not _is_numbered(parents.values(), False):
         return _Level(parents, (f'{inner} are parts of the classes, {outer}: joined',))
     if is_same and in_splits and all(len(parent) == 1 for parent in parents):
         return _Level(parents, (f'classes are the folders of the splits, {outer}, with {inner}',))
-    if not is_shared:
-        return _Level(classes, (f'classes are the folders inside {outer}',))
-    is_grid = is_unequal or len(classes) * 3 > len(groups) * len(together) * 2
-    if is_grid or max(around, inside) > _WORDS:
+    if is_same:
         return _Level({}, ambiguity=_ambiguity(tree, groups))
+    if len(classes) == len(together):
+        return _Level(classes, (f'classes are the folders inside {outer}',))
     note = 'several folders have classes of the same name: the names contain both folders'
     return _Level({folder: '/'.join(folder[-2:]) for folder in classes}, (note,))
 
 
-def _kind(names: Iterable[str]) -> int:
-    forms = set(map(_form, names))
-    if forms == {_DATED}:
-        return _DATES
-    if all(map(_NUMBER.fullmatch, forms)):
-        return _NUMBERS
-    return _NUMBERED if len(forms) == 1 else _WORDS
-
-
-def _form(name: str) -> str:
-    """A name without what tells parts of a class apart: the date, or numbers beside a word."""
-    if _DATE.search(name):
-        return _DATED
-    return name if _NUMBER.fullmatch(name) else re.sub(r'\d+', '0', name).casefold()
-
-
-def _marks(group: list[Folder]) -> set:
-    """What a group has in common with those like it: names, or a numbered folder around."""
-    *above, around = group[0][:-1]
-    if _NO_CLASSES.fullmatch(around.casefold()):
-        return set()
-    return {(*above, _form(around)), *(_form(folder[-1]) for folder in group)}
+def _is_numbered(names: Iterable[str], with_a_word: bool = True) -> bool:
+    """Whether names differ only in numbers, and have a word beside them, as session1 has."""
+    rests = {re.sub(r'\d+', '', name).casefold() for name in names}
+    return len(rests) == 1 and (not with_a_word or bool(next(iter(rests)).strip('_-. ')))
 
 
 def _ambiguity(tree: Tree, groups: Mapping[Folder, list[Folder]]) -> str:
