@@ -225,7 +225,7 @@ def _black_or_white(pixels: np.ndarray) -> np.ndarray:
     if (np.minimum(pixels, abs(pixels - IGNORED)) > _BLURRED).mean() > 0.01:
         raise UnusableMaskError(
             LOSSY.what,
-            'JPEG changed its values: export it again, as a PNG; a converted file has the same',
+            'JPEG changed its values: export it again, as a PNG; converting the file does not help',
         )
     return np.where(pixels > IGNORED // 2, IGNORED, 0)
 

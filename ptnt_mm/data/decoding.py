@@ -4,7 +4,7 @@ import threading
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -126,7 +126,7 @@ def pillow_rgb(image: Image.Image, value_range: Range | None = None) -> np.ndarr
     try:
         if value_range is None or not image.mode.startswith(('I', 'F')):
             return _to_rgb(image)
-        levels = scaled(np.asarray(ImageOps.exif_transpose(image)), value_range)
+        levels = scaled(np.asarray(_upright(image)), value_range)
     except ValueError as error:
         raise UserError(f'Pillow image of mode {image.mode}: {error}') from error
     return np.dstack([levels] * 3)
@@ -134,7 +134,7 @@ def pillow_rgb(image: Image.Image, value_range: Range | None = None) -> np.ndarr
 
 def _to_rgb(stored: Image.Image) -> np.ndarray:
     """The pixels of an image as it is opened, rotated by its EXIF data, (H, W, 3) uint8, RGB."""
-    image = ImageOps.exif_transpose(stored)  # which forgets the format
+    image = _upright(stored)  # which forgets the format
     if image.mode.startswith(('I', 'F')):
         image = Image.fromarray(_to_8_bits(np.asarray(image)))
     if image.mode == 'CMYK' and stored.format == 'JPEG':
@@ -142,6 +142,13 @@ def _to_rgb(stored: Image.Image) -> np.ndarray:
     if image.mode == 'RGBA' and stored.format == 'TIFF':
         return _times_alpha(np.asarray(image))
     return np.asarray(image.convert('RGB'))
+
+
+def _upright(image: Image.Image) -> Image.Image:
+    """An image rotated by its EXIF data; damaged data is ignored, as OpenCV does."""
+    with suppress(Exception):  # Pillow raises errors of any kind
+        return ImageOps.exif_transpose(image)
+    return image
 
 
 def read_values(content: bytes) -> np.ndarray:

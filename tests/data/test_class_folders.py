@@ -135,6 +135,26 @@ def test_folders_that_do_not_show_the_classes_are_refused(tmp_path: Path, number
         read(draw(tmp_path, numbers))
 
 
+@pytest.mark.parametrize(
+    'numbers',
+    [
+        {'OK/2024-01-05': 40, 'OK/2024-01-06': 40, 'bad/2024-01-05': 2, 'bad/2024-01-06': 2},
+        {'OK/camera A': 40, 'OK/camera B': 40, 'bad/camera A': 2, 'bad/camera B': 2},
+        {'2024-01-05/OK': 4, '2024-01-05/bad': 4, '2024-01-05/odd': 4, '2024-01-06/OK': 4,
+         '2024-01-06/bad': 4, '2024-01-07/OK': 4, '2024-01-07/odd': 4},
+    ],
+    ids=['days of a rare class', 'cameras of a rare class', 'days that lack a class'],
+)  # fmt: skip
+def test_no_class_is_lost_between_days_and_cameras(tmp_path: Path, numbers: dict):
+    with pytest.raises(UserError, match=r'(?s)several levels.*pass one of them'):
+        read(draw(tmp_path, numbers))
+
+
+def test_a_small_sample_of_the_classes_is_left_out(tmp_path: Path):
+    labels = read(draw(tmp_path, {'all/1': 40, 'all/2': 40, 'sample/1': 2, 'sample/2': 2}))
+    assert labels.classes == ['1', '2'] and len(labels.images) == 80
+
+
 def test_two_folders_of_a_clone_are_not_two_classes(tmp_path: Path):
     with pytest.raises(UserError, match='no labels in a supported format'):
         read(draw(tmp_path, {'Dataset': 5, 'Examples': 3}))

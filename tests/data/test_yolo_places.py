@@ -162,6 +162,37 @@ def test_lists_are_splits_without_settings(tmp_path: Path):
     assert left == {'train2.jpg', 'train3.jpg', 'val1.jpg'}
 
 
+def test_of_lists_without_settings_test_comes_last(tmp_path: Path):
+    fruit(tmp_path, 'images')
+    write(tmp_path / 'classes.txt', 'apple\npear\n')
+    for split, name in (('train', 'train0'), ('val', 'val0'), ('test', 'val0')):
+        write(tmp_path / f'{split}.txt', f'images/{name}.jpg\n')
+    write(tmp_path / 'bad_train_images.txt', 'images/train1.jpg\n')
+    assert splits(read(tmp_path)) == {'train': 1, 'val': 1}
+
+
+def test_each_split_may_have_a_copy_of_the_settings(tmp_path: Path):
+    fruit(tmp_path, '{split}/images')
+    for split in SPLITS:
+        write(
+            tmp_path / split / 'data.yaml', f'train: /x/train/images\nval: /x/val/images\n{NAMES}'
+        )
+    labels = read(tmp_path)
+    assert splits(labels) == SPLITS and not any('data.yaml' in note for note in labels.notes)
+
+
+@pytest.mark.parametrize('root', ['path: /home/me/training\n', ''])
+def test_a_folder_of_all_splits_is_no_split(tmp_path: Path, root: str):
+    """Such as a user or a project that is called dev or training."""
+    fruit(tmp_path, '{split}1', val='hold')
+    for file in [*tmp_path.glob('*1/*.jpg')]:
+        write(file.with_suffix('.txt'), '0 0.5 0.5 0.2 0.2\n')
+    before = '' if root else '/home/me/training/'
+    paths = f'train: {before}train1\nval: {before}hold1\n'
+    write(tmp_path / 'data.yaml', root + paths + NAMES)
+    assert splits(read(tmp_path)) == SPLITS
+
+
 @pytest.mark.parametrize(
     ('settings', 'expected'),
     [

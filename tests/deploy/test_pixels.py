@@ -100,6 +100,12 @@ def test_pillow_images_of_more_than_8_bits():
     np.testing.assert_array_equal(to_rgb(floats, (0, 1)), expected)
 
 
+def test_damaged_exif_is_ignored(tmp_path: Path):
+    Image.fromarray(IMAGE).save(tmp_path / 'a.png', exif=b'garbage')
+    np.testing.assert_array_equal(to_rgb(Image.open(tmp_path / 'a.png')), IMAGE)
+    np.testing.assert_array_equal(to_rgb(tmp_path / 'a.png'), IMAGE)
+
+
 @pytest.mark.parametrize('mode', ['RGB', 'CMYK', 'L'])
 def test_an_opened_photograph_is_that_of_its_file(tmp_path: Path, mode: str):
     exif = Image.Exif()

@@ -27,8 +27,9 @@ _NO_CLASSES = re.compile(
     '|segmentation(class|object)'
 )
 _OF_A_CLONE = re.compile(
-    'assets|demo|docs?|examples?|figs|figures|media|outputs|results|runs|screenshots|static'
+    'assets|demo|docs?|examples?|figs|figures|media|outputs|results|runs|samples?|screenshots|static'
 )
+_OF_A_PART = re.compile(r'\d|\b\w\b')  # of a class: 2024-01-05, camera 1, camera A
 _FEW = 0.1  # of the images of a usual class
 
 
@@ -195,7 +196,10 @@ def _level(tree: Tree, placed: Placed) -> _Level:
         for end in range(len(folder)):
             suffixes[folder[: end + 1]].add(path.suffix.lower())
     groups = {parent: _classes_of(folders, group, suffixes) for parent, group in groups.items()}
-    groups = _largest(folders, {parent: group for parent, group in groups.items() if group})
+    all_groups = {parent: group for parent, group in groups.items() if group}
+    groups = _largest(folders, all_groups)
+    if _is_rare_class_left(all_groups, groups):
+        return _Level({}, ambiguity=_ambiguity(tree, all_groups))
     if any(
         _NO_CLASSES.fullmatch(folder[-1].casefold())
         for group in groups.values()
@@ -284,6 +288,14 @@ def _largest(
     }
 
 
+def _is_rare_class_left(groups: Mapping[Folder, list], kept: Mapping[Folder, list]) -> bool:
+    """Whether defect/camera 1 is left out beside OK/camera 1, which has many images."""
+    depths = {len(parent) for parent in kept}
+    parts = {f[-1] for group in kept.values() for f in group if _OF_A_PART.search(f[-1])}
+    left = (p for p in groups.keys() - kept.keys() if len(p) in depths and not _is_of_a_clone(p))
+    return any(folder[-1] in parts for parent in left for folder in groups[parent])
+
+
 def _is_of_a_clone(folder: Folder) -> bool:
     return any(_OF_A_CLONE.fullmatch(name.casefold()) for name in folder)
 
@@ -311,6 +323,8 @@ def _named(tree: Tree, groups: Mapping[Folder, list[Folder]], in_splits: bool) -
         return _Level({}, ambiguity=_ambiguity(tree, groups))
     if len(classes) == len(together):
         return _Level(classes, (f'classes are the folders inside {outer}',))
+    if _is_numbered(parents.values(), with_a_word=False):  # days, one of which lacks a class
+        return _Level({}, ambiguity=_ambiguity(tree, groups))
     note = 'several folders have classes of the same name: the names contain both folders'
     return _Level({folder: '/'.join(folder[-2:]) for folder in classes}, (note,))
 

@@ -27,7 +27,7 @@ from ptnt_mm.data.formats.format import (
 )
 from ptnt_mm.data.formats.yolo_lines import lengths_of_boxes, objects_of
 from ptnt_mm.data.labels import LabelledImage, LabelledObject, Labels, Outcome
-from ptnt_mm.data.tree import Tree, split_in, split_named
+from ptnt_mm.data.tree import Tree, split_named
 from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted, first_few
@@ -117,7 +117,22 @@ class _Settings:
         if self.file is None:
             return set()
         same = {file.parent for file in self.tree.files if file.name == self.file.name}
-        return same.difference(self.file.parents)
+        # Some exports have a copy of the file in the folder of each split.
+        others = {folder for folder in same if split_named(folder.name) is None}
+        return others.difference(self.file.parents)
+
+    @property
+    def root(self) -> str:
+        """The folder that paths are relative to, as written; may be empty."""
+        root = self.content.get('path')
+        return root if isinstance(root, str) else ''
+
+    @cached_property
+    def shared(self) -> set[str]:
+        """The words in the paths of all splits, such as a project that is called test."""
+        names = (name for split in _SPLITS for name in _names_of(self.content, split))
+        paths = [set(_parts(f'{self.root}/{name}')) for name in names]
+        return set.intersection(*paths) if paths else set()
 
     def place(self, name: str, split: str) -> Path | None:
         """A folder or list in the settings, inside the data.
@@ -126,20 +141,19 @@ class _Settings:
         writes '../train/images' for a folder next to its settings. For paths of another machine,
         the last parts decide, as for images.
         """
-        root = self.content.get('path') if isinstance(self.content.get('path'), str) else ''
         inside = re.sub(r'^(\.\.?/)+', '', name.replace('\\', '/'))
-        for folder in (self.file.parent / root, self.file.parent, self.tree.root):
+        for folder in (self.file.parent / self.root, self.file.parent, self.tree.root):
             for path in (folder / name, folder / inside):
                 if self.tree.holds(path):
                     return Path(path.resolve() if path.is_symlink() else os.path.normpath(path))
-        return self._with_tail(re.split(r'[\\/]+', f'{root}/{name}'), split)
+        return self._with_tail(_parts(f'{self.root}/{name}'), split)
 
     def _with_tail(self, parts: list[str], split: str) -> Path | None:
         """The folder of labelled images, or the list, whose path ends like another path.
 
         The longest end decides; train/images ends like valid/images, but is of another split.
         """
-        wanted = [part.casefold() for part in parts if part not in ('', '.', '..')]
+        wanted = [part for part in parts if part not in ('', '.', '..')]
         is_file = bool(wanted) and wanted[-1].endswith(('.txt', '.names'))
         if is_file:
             known = set(self.tree.with_suffix('.txt', '.names'))
@@ -151,7 +165,8 @@ class _Settings:
             tail = wanted[first:]
             fit = [p for p in known if [part.casefold() for part in p.parts[-len(tail) :]] == tail]
             if fit:
-                above = split_named(wanted[first - 1]) if first and not is_file else None
+                before = wanted[first - 1] if first and not is_file else ''
+                above = None if before in self.shared | {''} else split_named(before)
                 if above or len(fit) > 1:
                     fit = [p for p in fit if self.tree.split_of(p / 'image') == (above or split)]
                 return fit[0] if len(fit) == 1 else None
@@ -241,7 +256,7 @@ def _note_background(labels: Labels, used: Counter, without: Counter) -> None:
 
 
 def _note_other_settings(used: _Settings, others: Iterable[_Settings], labels: Labels) -> None:
-    """Note settings of images that those in use do not have, as of another version."""
+    """Name other settings whose images are not read, as those of another version."""
     files = [
         other.file
         for other in others
@@ -434,14 +449,20 @@ def _listed(
 def _lists(tree: Tree, homes: _Homes) -> list[tuple[str, str, Path]]:
     """The lists of images that are called after a split: train.txt, otherwise autosplit_train.txt.
 
-    They are as those of ``_Settings.places``.
+    In the form of ``_Settings.places``, and in the order of the splits.
     """
     of_images = set(map(homes.label_file, homes.images))
     texts = [file for file in tree.with_suffix('.txt') if file not in of_images]
-    for split_by in (split_named, split_in):
-        named = [(split, file.name, file) for file in texts if (split := split_by(file.stem))]
-        if found := [each for each in named if any(_of_list(tree, each[2], Labels(), each[0]))]:
-            return found
+    for prefix in ('', 'autosplit_'):
+        found = [
+            (split, file.name, file)
+            for file in texts
+            if file.stem.startswith(prefix)
+            and (split := split_named(file.stem.removeprefix(prefix)))
+            and any(_of_list(tree, file, Labels(), split))
+        ]
+        if found:
+            return sorted(found, key=lambda each: _SPLITS.index(each[0]))
     return []
 
 
@@ -453,6 +474,11 @@ def _add_split(found: dict[Path, str], images: Iterable[Path], split: str, label
         labels.notes.append(
             f'{counted(count, "image")} of {split} are also in {other}, and stay there'
         )
+
+
+def _parts(path: str) -> list[str]:
+    """The parts of a path of any system, in lower case."""
+    return re.split(r'[\\/]+', path.casefold())
 
 
 def _names_of(content: Mapping[str, Any], split: str) -> list[str]:
@@ -529,11 +555,11 @@ def _is_empty(file: Path) -> bool:
 
 def _report_strays(tree: Tree, homes: _Homes, labels: Labels, used: Collection[str]) -> None:
     """Report label files without an image; used are the names of images without suffix."""
-    of_images = {image.with_suffix('.txt') for image in tree.images}
-    of_images |= set(map(homes.label_file, tree.images))
+    of_images = {image.with_suffix('') for image in tree.images}
+    of_images |= {homes.label_file(image).with_suffix('') for image in tree.images}
     strays: dict[Path, list[Path]] = {}
     for file in tree.with_suffix('.txt'):
-        if file not in of_images and _looks_like_labels(file):
+        if file.with_suffix('') not in of_images and _looks_like_labels(file):
             strays.setdefault(file.parent, []).append(file)
     for folder, files in strays.items():
         if all(file.stem in used for file in files):
