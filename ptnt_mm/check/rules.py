@@ -86,7 +86,7 @@ def check_rules(view: ConfigView, rules: Iterable[Rule], keys: Iterable[str]) ->
 
 @lru_cache(maxsize=10_000)
 def _about(path: str, rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
-    """The rules for a path; configs share most of theirs."""
+    """The rules for a path. Most paths occur in many configs."""
     return tuple(rule for rule in rules if rule.is_about(path))
 
 

@@ -13,7 +13,7 @@ from mmengine.registry import DATASETS
 from ptnt_mm.config.hosts import HOSTS, Host
 from ptnt_mm.config.recognisers import how_to_get
 from ptnt_mm.config.registered import arguments_of, classes_named
-from ptnt_mm.config.settings import scope_of, type_name
+from ptnt_mm.config.settings import dicts_within, scope_of, type_name
 from ptnt_mm.models.backbone import Backbone
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.numbers import is_number
@@ -336,7 +336,8 @@ class DataSet:
     def paths(self) -> Iterator[Path]:
         """The annotation file and the folders of images and masks that are set, local and read."""
         prefixes = dict(self.prefixes)
-        if not any(map(_reads_segments, self.pipeline)):
+        steps = (step for _, step in dicts_within(self.pipeline, 'pipeline'))
+        if not any(map(_reads_segments, steps)):
             # mmdet's configs for instances inherit that of their panoptic ones.
             prefixes.pop('seg', None)
         for name in (self.settings.get('ann_file'), *prefixes.values()):

@@ -128,6 +128,7 @@ def test_settings_in_one_of_several_forms():
     [
         (dict(type='LoadAnnotations', with_bbox=True, with_mask=True), False),
         (dict(type='LoadAnnotations', with_seg=True), True),
+        (dict(type='RandomApply', transforms=[dict(type='LoadAnnotations', with_seg=True)]), True),
         (dict(type='LoadPanopticAnnotations', backend_args=None), True),
     ],
 )

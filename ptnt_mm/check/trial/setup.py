@@ -41,9 +41,9 @@ WHOLE = 10**6  # pixels: larger than any image
 def model_for_trial(view: ConfigView) -> nn.Module:
     """Build a config's model, which keeps all predictions and uses few regions.
 
-    With random weights, none is above a threshold, so later steps would not be tried. Some of
-    mmdet's parameters are whatever was in memory until ``init_weights``, which could also load a
-    file: those get random numbers.
+    With random weights, none is above a threshold, so later steps would not be tried. Some
+    parameters of mmdet are uninitialised memory until ``init_weights`` is called. It could also
+    load a file, so they get random numbers here.
     """
     model = build_model(_config_for_trial(view))
     with torch.no_grad():

@@ -166,9 +166,9 @@ class _Settings:
             fit = [p for p in known if [part.casefold() for part in p.parts[-len(tail) :]] == tail]
             if fit:
                 before = wanted[first - 1] if first and not is_file else ''
-                above = None if before in self.shared | {''} else split_named(before)
-                if above or len(fit) > 1:
-                    fit = [p for p in fit if self.tree.split_of(p / 'image') == (above or split)]
+                named = None if before in self.shared else split_named(before)
+                if named or len(fit) > 1:
+                    fit = [p for p in fit if self.tree.split_of(p / 'image') == (named or split)]
                 return fit[0] if len(fit) == 1 else None
         return None
 
@@ -435,9 +435,8 @@ def _listed(
     left = {image: tree.split_of(image) for image in homes.images if image not in found}
     if not found:
         return list(left.items())
-    wanted = missing | {None}
-    if 'train' in {*found.values(), *(missing & set(left.values()))}:
-        wanted = missing
+    has_train = 'train' in {*found.values(), *(missing & set(left.values()))}
+    wanted = missing if has_train else missing | {None}
     for image, split in left.items():
         if split in wanted and settings.elsewhere.isdisjoint(image.parents):
             found[image] = split

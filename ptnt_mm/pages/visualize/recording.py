@@ -218,10 +218,11 @@ def _blocks(trunk: Backbone, calls: Calls, ratio: Size) -> Iterator[BlockRecord]
             number += 1
             [((*_, hw, _), (words, outer))] = calls[module]
             [((queries, _, form), _)] = calls[module.outer_attn]
-            inner_queries = None
             if isinstance(module, NestedBlock):
                 # On a CPU it is called once for each slice of the sentences.
                 inner_queries = torch.cat([given[0] for given, _ in calls[module.inner_attn]])
+            else:
+                words = inner_queries = None
             yield BlockRecord(
                 name=f'block {number}' if one_scale else f'stage {i + 1}, block {number}',
                 module=module,
@@ -230,7 +231,7 @@ def _blocks(trunk: Backbone, calls: Calls, ratio: Size) -> Iterator[BlockRecord]
                 cell=tuple(trunk.patch * 2**i / scale for scale in ratio),
                 hw=hw,
                 outer=outer,
-                words=None if inner_queries is None else words,
+                words=words,
                 queries=queries,
                 form=form,
                 inner_queries=inner_queries,
