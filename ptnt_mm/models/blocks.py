@@ -125,21 +125,13 @@ class DropPath(nn.Module):
         super().__init__()
         self.rate = rate
 
-    @property
-    def drops(self) -> bool:
-        """Whether branches are dropped in the current mode."""
-        return self.training and self.rate > 0.0
-
     def forward(self, tokens: Tensor, branch: Tensor) -> Tensor:
         """Tokens (B, ...) plus their branch (B, ...) where it is kept -> (B, ...)."""
-        if not self.drops:
+        if not self.training or self.rate == 0:
             return tokens + branch
-        kept = self.draw((branch.shape[0],) + (1,) * (branch.dim() - 1), branch)
+        kept = branch.new_empty((branch.shape[0],) + (1,) * (branch.dim() - 1))
+        kept.bernoulli_(1 - self.rate)
         return torch.addcmul(tokens, branch, kept, value=1 / (1 - self.rate))
-
-    def draw(self, shape: tuple[int, ...], like: Tensor) -> Tensor:
-        """1 for branches that are kept, 0 for others, in the type of ``like``."""
-        return torch.empty(shape, dtype=like.dtype, device=like.device).bernoulli_(1 - self.rate)
 
     def extra_repr(self) -> str:
         """Show the rate where the module is printed."""

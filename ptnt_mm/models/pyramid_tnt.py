@@ -259,7 +259,6 @@ class Stage(nn.Module):
         drop_rate: Dropout inside the MLPs and after the attention's projection.
         attn_drop_rate: Dropout on attention weights.
         with_cp: Recompute each block in the backward pass instead of keeping its activations.
-        nested_block: Class of the blocks with an inner transformer.
     """
 
     def __init__(
@@ -280,7 +279,6 @@ class Stage(nn.Module):
         drop_rate: float = 0.0,
         attn_drop_rate: float = 0.0,
         with_cp: bool = False,
-        nested_block: type[NestedBlock] = NestedBlock,
     ):
         super().__init__()
         self.sr_ratio = sr_ratio
@@ -294,7 +292,7 @@ class Stage(nn.Module):
             attn_drop_rate=attn_drop_rate,
         )
         outer = partial(OuterBlock, outer_dim, outer_heads, **shared)
-        nested = partial(nested_block, inner_dim, outer_dim, inner_heads, outer_heads, **shared)
+        nested = partial(NestedBlock, inner_dim, outer_dim, inner_heads, outer_heads, **shared)
         self.peg = pegs.get(-1)
         self.blocks = nn.ModuleList(
             (nested if index < inner_depth else outer)(drop_path=rate, peg=pegs.get(index))
@@ -328,28 +326,8 @@ class Stage(nn.Module):
         return dict(relative_pos=Table(resize, dims=4, grid_axes=(2, 3)))
 
 
-def _triton_block(dropout: float) -> type[NestedBlock]:
-    """The class of blocks with Triton's kernels, imported only where it is chosen."""
-    if dropout:
-        raise ValueError(
-            f"inner='triton' has no dropout, but a rate is {dropout}: set drop_rate and "
-            "attn_drop_rate to 0, or choose inner='torch'"
-        )
-    try:
-        from ptnt_mm.models.kernels.inner_triton import TritonNestedBlock
-    except ImportError as error:
-        raise ValueError(
-            f"inner='triton' needs Triton 3.5 or newer ({error}): PyTorch for CUDA on Linux brings "
-            "it; install that, or choose inner='torch'"
-        ) from error
-    return TritonNestedBlock
-
-
 _POSITIONS = tuple(name for name in POSITIONS if name not in ('relative_2d', 'relative_shaw'))
 """The supported encodings; tables of offsets would need every sentence as a key."""
-
-_NESTED_BLOCKS = {'torch': lambda dropout: NestedBlock, 'triton': _triton_block}
-"""Values of ``inner``: functions from the largest rate of dropout to the class of blocks."""
 
 
 class OutputNorm(nn.LayerNorm):
@@ -399,15 +377,12 @@ class PyramidTNT(Backbone):
         norm_cfg: The stem's normalisation, see :func:`build_norm`.
         norm_eval: Whether the stem's BatchNorm always uses its running statistics.
         with_cp: Recompute blocks in the backward pass: less memory, more time.
-        inner: 'torch', or 'triton' for inner transformers in one kernel, without dropout. It needs
-            Triton and a CUDA device; no GPU has measured it (``docs/research/performance.md``).
         init_cfg: ``dict(type='Pretrained', checkpoint=...)`` loads weights, or raises.
 
     Raises:
         ValueError: for an unknown arch, wrong keys or lengths of an arch dict, heads that do not
             divide their width, ``sr_ratios`` that are not four integers, ``out_indices`` out of
-            range or not increasing, a ``pretrain_img_size`` that is not a multiple of 64,
-            ``inner='triton'`` with dropout or without Triton.
+            range or not increasing, or a ``pretrain_img_size`` that is not a multiple of 64.
     """
 
     archs = ARCHS
@@ -446,7 +421,6 @@ class PyramidTNT(Backbone):
         norm_cfg: dict = dict(type='BN'),  # noqa: B006  MMEngine's idiom; it is only read
         norm_eval: bool = False,
         with_cp: bool = False,
-        inner: str = 'torch',
         init_cfg: dict | None = None,
     ):
         super().__init__(frozen_stages, NUM_STAGES, init_cfg)
@@ -460,7 +434,6 @@ class PyramidTNT(Backbone):
             pretrain_img_size = arch['pretrain_img_size']
         self.pretrain_img_size = check_pretrain_img_size(pretrain_img_size, self.size_step)
         self.norm_eval = norm_eval
-        nested_block = choose('inner', inner, _NESTED_BLOCKS)(max(drop_rate, attn_drop_rate))
         strides = [PATCH * 2**i for i in range(NUM_STAGES)]
         self.feature_info = FeatureInfo('stages', arch['outer_dims'], strides, self.out_indices)
 
@@ -508,7 +481,6 @@ class PyramidTNT(Backbone):
                 drop_rate=drop_rate,
                 attn_drop_rate=attn_drop_rate,
                 with_cp=with_cp,
-                nested_block=nested_block,
             )
             self.stages.append(stage)
         self.out_norms = out_norms

@@ -116,21 +116,6 @@ def test_values_of_both_widths(monkeypatch, narrow, dtype):
     assert_near(found[:4], expected[:4], 1e-3 if dtype == torch.float32 else 0.1)
 
 
-@pytest.mark.parametrize('arch', ['tiny', 'small', 'medium'])
-@pytest.mark.parametrize('dtype', [torch.float32, torch.bfloat16])
-@pytest.mark.skipif(not ON_CUDA, reason='the kernels run on a GPU')
-def test_the_triton_kernels_agree(arch, dtype):
-    pytest.importorskip('triton')
-    image = images((192, 256)).to(DEVICE)
-    forms = []
-    for inner in ('triton', 'torch'):
-        torch.manual_seed(0)
-        model = PyramidTNT(arch, drop_path_rate=0.0, inner=inner).to(DEVICE)
-        with torch.autocast('cuda', dtype, enabled=dtype != torch.float32):
-            forms.append(results(model, image))
-    assert_near(*forms, 1e-3 if dtype == torch.float32 else 0.1)
-
-
 @pytest.mark.parametrize('channels', [5, 8, 16, 32])
 def test_narrow_norms(channels):
     norm, tokens = NarrowNorm(channels).to(DEVICE), torch.randn(700, channels, device=DEVICE)

@@ -77,8 +77,8 @@ TIMES = {
     'ptnt_s+graph': (1, 1),
     'ptnt_s+trees': (1.1, 0.9),
     'ptnt_s': (1.2, 1.0),
-    'ptnt_s_triton+graph': (0.97, 0.94),
     'ptnt_s+compile': (0.96, 1.2),
+    'ptnt_s+channels_last+graph': (0.97, 0.94),
     'mask_rcnn_ptnt_s+fused': (1.1, 1),
     'mask_rcnn_ptnt_s+foreach': (1, 1),
 }
@@ -89,19 +89,18 @@ def test_every_rule_has_a_verdict():
     assert judged(TIMES, LOSSES) == [
         'kept',
         'kept, `reduce-overhead` deleted',
-        'kept',
         'dropped',
-        'not measured',
+        'kept',
         '`foreach` in the schedules',
     ]
     slower = TIMES | {'ptnt_s+trees': (0.9, 1.1), 'mask_rcnn_ptnt_s+foreach': (1.2, 1)}
-    assert judged(slower, LOSSES)[1::4] == ['deleted', 'kept']
-    assert judged({}, {}) == ['not measured'] * 6
+    assert judged(slower, LOSSES)[1::3] == ['deleted', 'kept']
+    assert judged({}, {}) == ['not measured'] * 5
 
 
 def test_graphs_are_kept_if_they_gain_and_train_alike():
     assert judged(TIMES, LOSSES | {'graphs': [3.3] * 30})[0] == 'deleted'
-    assert judged(TIMES, {})[:3:2] == ['losses not measured', 'kept'], 'others need no losses'
+    assert judged(TIMES, {})[::3] == ['losses not measured', 'kept'], 'others need no losses'
     assert judged(TIMES | {'ptnt_s': (1.04, 1.2)}, LOSSES)[0] == 'deleted'
 
 

@@ -1,6 +1,6 @@
 """Count the launches, bytes and multiply-adds of PyramidTNT on a GPU, part by part, without one.
 
-    python tools/dev/count_kernels.py [--arch small] [--size 800x1344] [--batch 1] [--inner torch]
+    python tools/dev/count_kernels.py [--arch small] [--size 800x1344] [--batch 1]
 
 Prints a Markdown table for bfloat16 weights and images: the forward pass in evaluation mode, and
 the training step without an optimizer.
@@ -31,22 +31,17 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument('--arch', choices=ARCHS, default='small')
     parser.add_argument('--size', type=size, default=(800, 1344), metavar='HxW', help='in pixels')
     parser.add_argument('--batch', type=positive, default=1, metavar='B')
-    parser.add_argument(
-        '--inner', default='torch', help='torch, or triton: a fused operator is one'
-    )
     return parser.run(print_counts, words)
 
 
 def print_counts(args: Namespace) -> None:
     """Print the table."""
-    print(to_text(table_of(count_parts(args.arch, args.size, args.batch, args.inner))))
+    print(to_text(table_of(count_parts(args.arch, args.size, args.batch))))
 
 
-def count_parts(
-    arch: str, size: tuple[int, int], batch: int = 1, inner: str = 'torch'
-) -> dict[str, tuple[Count, Count]]:
+def count_parts(arch: str, size: tuple[int, int], batch: int = 1) -> dict[str, tuple[Count, Count]]:
     """Count the forward pass and the training step of each part, and of all together."""
-    model = PyramidTNT(arch, inner=inner).to('meta', torch.bfloat16)
+    model = PyramidTNT(arch).to('meta', torch.bfloat16)
     image = torch.empty(batch, 3, *size, device='meta', dtype=torch.bfloat16)
     counts: dict[str, tuple[Count, Count]] = {}
     for name, part, inputs in parts_of(model.eval(), image):

@@ -35,8 +35,8 @@ DETECTORS = [
     for way in ('', '+graph')
 ] + [FOREACH]
 BASELINE, TREES, PLAIN = 'ptnt_s+graph', 'ptnt_s+trees', 'ptnt_s'
-RULED = ['ptnt_s_triton+graph', 'ptnt_s+compile', 'ptnt_s+channels_last+graph']
-VARIANTS = [BASELINE, *RULED, TREES, PLAIN, 'ptnt_s_triton', 'ptnt_s_cp']
+RULED = ['ptnt_s+compile', 'ptnt_s+channels_last+graph']
+VARIANTS = [BASELINE, *RULED, TREES, PLAIN, 'ptnt_s_cp']
 VARIANTS_ON_CPU = [BASELINE, RULED[-1], PLAIN]
 PEERS = ['swin_t', 'pvt_v2_b2', 'resnet50']
 OURS = ['ptnt_s', 'ptnt_ti', 'ptnt_m', 'ptnt_b', 'ptnt_s_eager']
@@ -115,7 +115,7 @@ def steps_for(device: str, out: Path) -> dict[str, list[str | Path]]:
         'speed': timed('speed', OURS[:1] if on_cpu else [*OURS, *PEERS]),
     }
     if on_cpu:
-        print('without a GPU: no run with graphs, no Triton; graphs are stand-ins', flush=True)
+        print('without a GPU: no run with graphs; graphs are stand-ins', flush=True)
         del steps['graphs']
     return steps
 
@@ -188,9 +188,8 @@ def verdicts(rows: list[dict], losses: dict[str, list[float]]) -> str:
     for rule, name, other, limit, batches, words in (
         ('--cuda-graphs', BASELINE, PLAIN, GAIN, (2,), ('kept', 'deleted')),
         ('make_graphed_callables', BASELINE, TREES, 1.0, (2,), either),
-        ('Triton kernel', RULED[0], BASELINE, GAIN, (2, 8), ('kept', 'deleted')),
-        ('torch.compile', RULED[1], BASELINE, GAIN, (2, 8), ('documented', 'dropped')),
-        ('channels-last', RULED[2], BASELINE, GAIN, (2, 8), ('kept', 'deleted')),
+        ('torch.compile', RULED[0], BASELINE, GAIN, (2, 8), ('documented', 'dropped')),
+        ('channels-last', RULED[1], BASELINE, GAIN, (2, 8), ('kept', 'deleted')),
         ('AdamW(fused=True)', FUSED, FOREACH, 1.0, (2,), ('kept', '`foreach` in the schedules')),
     ):
         ratios = {batch: time_to(rows, name, other, batch) for batch in (2, 8)}

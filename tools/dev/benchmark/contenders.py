@@ -98,10 +98,6 @@ BUILDERS: dict[str, Callable[[], nn.Module]] = {
         for name, build in _FAMILY.items()
         for form, options in _FORMS.items()
     },
-    **{
-        f'ptnt_{size}_triton': partial(PyramidTNT, arch, inner='triton')
-        for size, arch in _SIZES.items()
-    },
     'tnt_s_timm': partial(OneForEachSize, _timms_tnt),
     'tnt_s_mmpretrain': partial(OneForEachSize, _mmpretrains_tnt),
     'swin_t': partial(_peer, 'SwinTransformer', drop_path_rate=0.2, **_SWIN),
@@ -133,6 +129,6 @@ def build_contender(name: str) -> nn.Module:
 def counted_as(name: str) -> str:
     """Return the contender with the same multiply-adds that is counted."""
     name = without_way(name)
-    for form in ('_cp', '_eager', '_triton', '_timm', '_mmpretrain'):
+    for form in ('_cp', '_eager', '_timm', '_mmpretrain'):
         name = name.removesuffix(form)
     return name
