@@ -56,6 +56,14 @@ class Forked:
             raise subprocess.TimeoutExpired(self.args, timeout)
         return self._process.exitcode
 
+    def is_alive(self) -> bool:
+        """Whether it still runs."""
+        return self._process.is_alive()
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal."""
+        os.kill(self._process.pid, number)
+
     def kill(self) -> None:
         """Kill it."""
         self._process.kill()

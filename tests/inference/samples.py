@@ -1,7 +1,5 @@
 """Images of every kind, and checkpoints as training writes them."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import attacks
@@ -9,8 +7,8 @@ import numpy as np
 import torch
 from configs.models import build
 from mmengine.config import Config
+from forked import Forked
 from PIL import Image
-from repository import environment
 
 import ptnt_mm
 
@@ -70,13 +68,8 @@ def save(model: torch.nn.Module, config: Config, dataset_meta: dict, path: Path)
 
 
 def run_elsewhere(code: str, folder: Path) -> str:
-    """Run Python in a folder, as a user of the package does; return its output."""
-    done = subprocess.run(
-        [sys.executable, '-c', code],
-        cwd=folder,
-        env=environment(),
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    """Run Python in a folder, where nothing has imported ptnt_mm yet; return its output."""
+    script, output = folder / 'program.py', folder / 'output.txt'
+    script.write_text(code)
+    assert Forked([script], folder, output).wait() == 0, output.read_text()
+    return output.read_text()

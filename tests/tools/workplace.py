@@ -4,10 +4,10 @@ import importlib.util
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -116,25 +116,15 @@ class Workplace:
 
     def stop_in_second_epoch(self, signal_number: int, *args: object) -> str:
         """Train until the second epoch's first iteration was logged, then send a signal."""
-        process = subprocess.Popen(
-            self.command('train.py', *args),
-            cwd=self.folder,
-            env=self.environment(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
-        output = ''
-        for line in process.stdout:
-            output += line
-            if line.startswith('epoch 2/'):
-                os.kill(process.pid, signal_number)
-                break
-        rest, _ = process.communicate(timeout=60)
-        if signal_number == signal.SIGKILL:
-            assert process.returncode == -signal.SIGKILL, output + rest
-        return output + rest
+        _, *words = self.command('train.py', *args)
+        with tempfile.NamedTemporaryFile('r') as output:
+            process, text = Forked(words, self.folder, Path(output.name)), ''
+            while '\nepoch 2/' not in text and process.is_alive():
+                time.sleep(0.05)
+                text += output.read()
+            process.send_signal(signal_number)
+            process.wait(60)
+            return text + output.read()
 
     def environment(self, **more: str) -> dict[str, str]:
         # Another test runs in parallel: with one thread each, they do not wait for each other.
