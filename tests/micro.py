@@ -1,4 +1,4 @@
-"""An arch with all features of the published ones, at a thousandth of the cost."""
+"""Archs with all features of the published ones, at a fraction of the cost."""
 
 MICRO_ARCH = dict(
     depths=(1, 2, 1, 1),
@@ -9,3 +9,14 @@ MICRO_ARCH = dict(
     inner_heads=(1, 2, 2, 1),
     pretrain_img_size=128,
 )
+
+SHALLOW_ARCH = dict(
+    depths=(1, 1, 1, 1),
+    inner_depths=(1, 1, 1, 1),
+    outer_dims=(80, 160, 320, 320),
+    inner_dims=(5, 10, 20, 20),
+    outer_heads=(2, 4, 8, 8),
+    inner_heads=(1, 2, 4, 4),
+    pretrain_img_size=192,
+)
+"""As wide as `tiny`: it fits into the detectors of the demo."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 
+from micro import SHALLOW_ARCH
 from mmengine.config import Config, ConfigDict
 
 from ptnt_mm.config.read import read_config
@@ -131,7 +132,9 @@ def _read(name: str) -> Config:
     package, _, path = name.partition('/')
     if not path:
         ours = dict(classifier='classifier_ptnt_ti', semantic_fpn='semantic_fpn_ptnt_ti')
-        return read_config(f'demo_{ours.get(name, f"{name}_ptnt_ti")}')
+        config = read_config(f'demo_{ours.get(name, f"{name}_ptnt_ti")}')
+        config.model.backbone.arch = ConfigDict(SHALLOW_ARCH)
+        return config
     root = Path(import_module(package).__file__).parent / '.mim' / 'configs'
     config = read_config(str(root / path))
     for _, settings in dicts_within(config.model, 'model'):

@@ -6,8 +6,8 @@ import attacks
 import numpy as np
 import torch
 from configs.models import build
-from mmengine.config import Config
 from forked import Forked
+from mmengine.config import Config
 from PIL import Image
 
 import ptnt_mm

@@ -2,7 +2,6 @@
 
 import importlib.util
 import json
-import os
 import re
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 
 from forked import Forked
+from micro import SHALLOW_ARCH
 from repository import ROOT, environment
 
 CONFIG = ROOT / 'configs/demo/demo_retinanet_ptnt_ti.py'
@@ -31,15 +31,6 @@ SHORT = (
     'val_dataloader.dataset.pipeline.1.scale=(128,96)',
 )
 
-# As wide as the smallest backbone, and shallow.
-SHALLOW = """
-_base_.model.backbone.arch = dict(
-    depths=(1, 1, 1, 1), inner_depths=(1, 1, 1, 1), outer_dims=(80, 160, 320, 320),
-    inner_dims=(5, 10, 20, 20), outer_heads=(2, 4, 8, 8), inner_heads=(1, 2, 4, 4),
-    pretrain_img_size=192,
-)
-"""
-
 # Long enough to detect some objects of the training images, which are also the validation set.
 LEARNING = f"""
 _base_ = {str(CONFIG)!r}
@@ -55,14 +46,15 @@ val_dataloader = dict(dataset=train_set)
 test_dataloader = dict(dataset=train_set)
 val_evaluator = dict(ann_file='data/demo/annotations/instances_train.json')
 test_evaluator = val_evaluator
-{SHALLOW}model = dict(test_cfg=dict(score_thr=0.01))
+_base_.model.backbone.arch = {SHALLOW_ARCH}
+model = dict(test_cfg=dict(score_thr=0.01))
 default_hooks = dict(logger=dict(interval=2), checkpoint=dict(interval=12))
 """
 
 # The same for a segmenter, in iterations.
 LEARNING_MAPS = f"""
 _base_ = {str(SEGMENTER)!r}
-{SHALLOW}
+_base_.model.backbone.arch = {SHALLOW_ARCH}
 model = dict(
     data_preprocessor=dict(size=(96, 96)), test_cfg=dict(crop_size=(96, 96), stride=(64, 64))
 )
