@@ -9,7 +9,7 @@ model = dict(
     data_preprocessor=dict(
         type='ImgDataPreprocessor', mean=[127.5, 127.5, 127.5], std=[127.5, 127.5, 127.5]
     ),
-    # Better than MapMSE with a single layer: docs/pretrain.md has the comparison.
+    # Better than MapMSE with a single layer: docs/research/pretrain.md has the comparison.
     loss=dict(type='MapCosine'),
     hidden=512,
     size=128,
