@@ -49,7 +49,7 @@ def test_the_parts_are_the_recipe(tmp_path: Path):
 
 
 OK = Severity.OK
-DETECTORS = ('retinanet', 'faster_rcnn', 'mask_rcnn', 'deformable_detr', 'rtmdet')
+DETECTORS = ('retinanet', 'mask_rcnn', 'deformable_detr', 'rtmdet')
 
 
 def smallest(folder: Path, detector: str) -> Config:
@@ -80,7 +80,7 @@ def test_other_detectors_take_a_step_at_their_maps_strides(tmp_path: Path, detec
     ('detector', 'change', 'where'),
     [
         ('retinanet', 'bbox_head.anchor_generator.strides=[4, 8, 16, 32, 64]', 'prior_generator'),
-        ('faster_rcnn', 'rpn_head.anchor_generator.strides=[4, 8, 16, 32, 64]', 'rpn_head'),
+        ('mask_rcnn', 'rpn_head.anchor_generator.strides=[4, 8, 16, 32, 64]', 'rpn_head'),
         ('mask_rcnn', 'roi_head.mask_roi_extractor.featmap_strides=[4, 8, 16, 32]', 'mask_roi'),
         ('rtmdet', 'backbone.out_indices=[1, 2, 3]', 'prior_generator'),
     ],
