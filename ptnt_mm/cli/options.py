@@ -549,6 +549,7 @@ def _as_flag(found: re.Match[str]) -> str:
 
 # ---- The page
 
+_FEWEST_ROWS = 3  # in a command's own table
 _HEAD = '\n| Argument | Meaning |\n|---|---|'
 
 
@@ -559,7 +560,7 @@ def with_tables(page: str) -> str:
 
 
 def _tables() -> Iterator[str]:
-    """A table for each command, after one for what several commands have in common."""
+    """Tables: for what several commands share, for each larger command, and for all others."""
     commands = {
         command.name if part is command else f'{command.name} {part.name}': {
             f'| `{_shown(argument)}` | {as_flags(argument.about)} |': _shown(argument).split()[0]
@@ -574,14 +575,25 @@ def _tables() -> Iterator[str]:
     yield '\n### Several commands'
     yield _HEAD
     yield from (row for row, count in counts.items() if count > 1)
-    for name, rows in commands.items():
-        if rows:
-            yield f'\n### ptnt {name}'
-        if own := [row for row in rows if counts[row] == 1]:
-            yield _HEAD
-            yield from own
-        if shared := [f'`{word}`' for row, word in rows.items() if counts[row] > 1]:
-            yield f'\nAlso {", ".join(shared)}: [above](#several-commands).'
+    above = '[above](#several-commands)'
+    own = {name: [row for row in rows if counts[row] == 1] for name, rows in commands.items()}
+    shared = {
+        name: ', '.join(f'`{word}`' for row, word in rows.items() if counts[row] > 1)
+        for name, rows in commands.items()
+    }
+    small = [name for name, rows in own.items() if len(rows) < _FEWEST_ROWS]
+    for name in (name for name in own if name not in small):
+        yield f'\n### ptnt {name}'
+        yield _HEAD
+        yield from own[name]
+        if shared[name]:
+            yield f'\nAlso {shared[name]}: {above}.'
+    yield '\n### Other commands'
+    yield _HEAD
+    for name in small:
+        if shared[name]:
+            yield f'| `ptnt {name}` | {shared[name]}: {above} |'
+        yield from (row.replace('| `', f'| `ptnt {name} ', 1) for row in own[name])
 
 
 def _shown(argument: Argument) -> str:
