@@ -549,7 +549,7 @@ def _as_flag(found: re.Match[str]) -> str:
 
 # ---- The page
 
-_FEWEST_ROWS = 3  # in a command's own table
+_FEWEST_ROWS = 4  # in a command's own table
 _HEAD = '\n| Argument | Meaning |\n|---|---|'
 
 
