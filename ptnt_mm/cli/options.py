@@ -549,7 +549,7 @@ def _as_flag(found: re.Match[str]) -> str:
 
 # ---- The page
 
-_FEWEST_ROWS = 4  # in a command's own table
+_FEWEST_ROWS = 3  # in a command's own table
 _HEAD = '\n| Argument | Meaning |\n|---|---|'
 
 
@@ -588,12 +588,11 @@ def _tables() -> Iterator[str]:
         yield from own[name]
         if shared[name]:
             yield f'\nAlso {shared[name]}: {above}.'
-    yield '\n### Other commands'
-    yield _HEAD
+    yield '\n### Other commands\n\n| Command | Argument | Meaning |\n|---|---|---|'
     for name in small:
         if shared[name]:
-            yield f'| `ptnt {name}` | {shared[name]}: {above} |'
-        yield from (row.replace('| `', f'| `ptnt {name} ', 1) for row in own[name])
+            yield f'| `ptnt {name}` | {shared[name]} | {above} |'
+        yield from (f'| `ptnt {name}` {row}' for row in own[name])
 
 
 def _shown(argument: Argument) -> str:
