@@ -1,7 +1,7 @@
 """All commands and their options, each declared once. This module needs only Python.
 
 From here come the flags and their help, the completion of shells, and the tables in
-``docs/commands.md``. A new option is a line in the ``keywords`` of its command, and a keyword
+``docs/options.md``. A new option is a line in the ``keywords`` of its command, and a keyword
 argument of the function, whose docstring repeats the sentence; a test compares the two. A sentence
 names other arguments between backquotes, as errors do; the help shows their flags.
 """
@@ -554,7 +554,7 @@ _HEAD = '\n| Argument | Meaning |\n|---|---|'
 
 
 def with_tables(page: str) -> str:
-    """The page ``docs/commands.md``, whose end are the tables of all options."""
+    """The page ``docs/options.md``, whose end are the tables of all options."""
     mark = '<!-- options -->\n'
     return page[: page.index(mark)] + mark + '\n'.join(_tables())
 
@@ -572,7 +572,7 @@ def _tables() -> Iterator[str]:
         for part in (command, *command.parts)
     }
     counts = Counter(row for rows in commands.values() for row in rows)
-    yield '\n### Several commands'
+    yield '\n## Several commands'
     yield _HEAD
     yield from (row for row, count in counts.items() if count > 1)
     above = '[above](#several-commands)'
@@ -583,12 +583,12 @@ def _tables() -> Iterator[str]:
     }
     small = [name for name, rows in own.items() if len(rows) < _FEWEST_ROWS]
     for name in (name for name in own if name not in small):
-        yield f'\n### ptnt {name}'
+        yield f'\n## ptnt {name}'
         yield _HEAD
         yield from own[name]
         if shared[name]:
             yield f'\nAlso {shared[name]}: {above}.'
-    yield '\n### Other commands\n\n| Command | Argument | Meaning |\n|---|---|---|'
+    yield '\n## Other commands\n\n| Command | Argument | Meaning |\n|---|---|---|'
     for name in small:
         if shared[name]:
             yield f'| `ptnt {name}` | {shared[name]} | {above} |'

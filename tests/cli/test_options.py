@@ -70,9 +70,9 @@ def test_the_demo_set_has_the_same_defaults():
 
 
 def test_the_page_of_options_is_up_to_date():
-    page = (ROOT / 'docs' / 'commands.md').read_text()
-    assert page == with_tables(page), 'python -m ptnt_mm.cli.options docs/commands.md'
-    assert '\n### ptnt train\n' in page
+    page = (ROOT / 'docs' / 'options.md').read_text()
+    assert page == with_tables(page), 'python -m ptnt_mm.cli.options docs/options.md'
+    assert '\n## ptnt train\n' in page
 
 
 @pytest.mark.parametrize(
