@@ -56,10 +56,8 @@ def group_problems(text: str, folder: Path | None, known: Iterable[Path]) -> lis
         group = groups.setdefault(image or file, ProblemsOfImage(image, file))
         group.lines.append(what)
         if image is not None and (box := _BOX.search(what)):
-            group.boxes.append(_turned(*map(float, box[1].split(', '))))
+            x, y, width, height = map(float, box[1].split(', '))
+            # Negative sides are a problem too: the page draws them between the same corners.
+            corner = min(x, x + width), min(y, y + height)
+            group.boxes.append((*corner, abs(width), abs(height)))
     return list(groups.values())
-
-
-def _turned(x: float, y: float, width: float, height: float) -> tuple[float, ...]:
-    """A box whose sides are not negative, between the same corners."""
-    return min(x, x + width), min(y, y + height), abs(width), abs(height)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import cv2
 import numpy as np
 from mmengine.registry import TRANSFORMS, DefaultScope
+from numpy.typing import ArrayLike
 
 from ptnt_mm.check.data_sets import LoadedDataset, as_names, find_data_sets
 from ptnt_mm.check.image_lists import loading_of
@@ -262,7 +263,7 @@ def resized(
 _CROPS = ('RandomResizedCrop', 'EfficientNetRandomCrop', 'CenterCrop')
 
 
-def _sizes(size: tuple[float, float], step: Mapping) -> list[tuple[float, float]]:
+def _sizes(size: tuple[float, float], step: Mapping) -> list[ArrayLike]:
     """The sizes that a step may resize an image to; none if it resizes nothing."""
     name, scale = type_name(step), step.get('scale')
     keeps = bool(step.get('keep_ratio', False))
@@ -278,31 +279,25 @@ def _sizes(size: tuple[float, float], step: Mapping) -> list[tuple[float, float]
     if name == 'Resize' and scale:
         return [_fitted(size, _pair(scale), keeps)]
     if name == 'Resize':
-        return [_times(size, *_pair(step.get('scale_factor') or 1))]
+        return [np.multiply(size, step.get('scale_factor') or 1)]
     if name == 'FixShapeResize':
         return [_fitted(size, (step['width'], step['height']), keeps)]
     if name == 'ResizeShortestEdge':
         factor = min(_pair(scale)) / min(size)
         limit = (step.get('max_size') or np.inf) / max(size)
-        return [_times(size, *_pair(min(factor, limit)))]
+        return [np.multiply(size, min(factor, limit))]
     if name == 'ResizeEdge':
         sides = dict(short=min(size), long=max(size), width=size[0], height=size[1])
-        return [_times(size, *_pair(scale / sides[step.get('edge', 'short')]))]
+        return [np.multiply(size, scale / sides[step.get('edge', 'short')])]
     return []
 
 
-def _fitted(
-    size: tuple[float, float], target: tuple[float, float], keeps: bool
-) -> tuple[float, float]:
+def _fitted(size: tuple[float, float], target: tuple[float, float], keeps: bool) -> ArrayLike:
     """A size resized to another; with its ratio, so that it fits into the other as mmcv does."""
     if not keeps:
         return target
     factor = min(max(target) / max(size), min(target) / min(size))
-    return size[0] * factor, size[1] * factor
-
-
-def _times(size: tuple[float, float], width: float, height: float) -> tuple[float, float]:
-    return size[0] * width, size[1] * height
+    return np.multiply(size, factor)
 
 
 def _pair(scale: Any) -> tuple[float, float]:
