@@ -18,8 +18,7 @@ from ptnt_mm.utils.text import counted
 TOLERANCE = 1e-3
 """Tolerance for boxes in image sides, for scores, and for the share of different pixels."""
 
-_TRIES = 20
-"""Noisy images to look for ties in; each of them decides a tie anew."""
+_TRIES = 20  # noisy images to look for ties in; each of them decides a tie anew
 
 Boxes = dict[str, np.ndarray]
 """Boxes (n, 4) in pixels, scores (n,), labels (n,), and masks if there are any, by name."""
@@ -63,10 +62,7 @@ class Differences:
 
 @torch.no_grad()
 def compare(
-    run: Run,
-    network: EndToEndModel,
-    inputs: dict[str, np.ndarray],
-    tolerance: float = TOLERANCE,
+    run: Run, network: EndToEndModel, inputs: dict[str, np.ndarray], tolerance: float = TOLERANCE
 ) -> Differences:
     """Compare an exported network with its original on the inputs for one image."""
     size = tuple(inputs['sizes'][0].tolist())
@@ -86,7 +82,9 @@ def compare(
         expected = _boxes(network, normalised, size)
         pairs = _pairs(found, expected, max(size))
         _compare_pairs(differences, found, expected, pairs, network)
-        noisy = _boxes_with_noise(network, normalised, size, tolerance / 10)
+        random = torch.Generator().manual_seed(0)
+        noise = (torch.randn(normalised.shape, generator=random) for _ in range(_TRIES))
+        noisy = (_boxes(network, normalised + tolerance / 10 * image, size) for image in noise)
         _count_boxes(differences, found, expected, pairs, noisy)
     return differences
 
@@ -110,16 +108,6 @@ def _boxes(network: EndToEndModel, image: Tensor, size: tuple[int, int]) -> Boxe
     found = _predicted(network, image, size).pred_instances
     names = dict(boxes='bboxes', scores='scores', labels='labels', masks='masks')
     return {name: found[key].numpy() for name, key in names.items() if key in found}
-
-
-def _boxes_with_noise(
-    network: EndToEndModel, image: Tensor, size: tuple[int, int], deviation: float
-) -> Iterator[Boxes]:
-    """The host's boxes in copies of a normalised image (1, 3, H, W), each with other noise."""
-    random = torch.Generator().manual_seed(0)
-    for _ in range(_TRIES):
-        noise = deviation * torch.randn(image.shape, generator=random)
-        yield _boxes(network, image + noise, size)
 
 
 def _compare_pairs(

@@ -45,8 +45,8 @@ def check_traces(text: str) -> Iterator[str]:
         raise UserError(f'the config contains what looks like an access token ({shown}): remove it')
     for what, name in (('user', _user()), ('host', socket.gethostname())):
         if len(name) > 2 and name.lower() not in _COMMON_USERS:
-            lines = [line.strip() for line in text.splitlines() if _has_word(line, name)]
-            if lines:
+            word = re.compile(rf'(?<!\w){re.escape(name)}(?!\w)')
+            if lines := [line.strip() for line in text.splitlines() if word.search(line)]:
                 yield f'the name of this {what}, {name}, is in: {printable(first_few(lines, 2))}'
 
 
@@ -87,7 +87,3 @@ def _user() -> str:
         return getpass.getuser()
     except (KeyError, OSError):  # no such user in a container
         return ''
-
-
-def _has_word(line: str, name: str) -> bool:
-    return re.search(rf'(?<!\w){re.escape(name)}(?!\w)', line) is not None
