@@ -141,19 +141,15 @@ def importing() -> Iterator[None]:
             ptnt_mm.register()
             yield
             silence_imported()
-            _quiet_logger()
+            with suppress(ImportError):
+                from mmengine.logging import MMLogger
+
+                # The hosts use the default logger outside of runs.
+                use_terminal(MMLogger.get_current_instance())
     except ImportError as error:
         sys.exit(f'error: {error}. ptnt doctor shows what to install')
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def _quiet_logger() -> None:
-    """Make MMEngine's default logger, which the hosts use outside of runs, print less."""
-    with suppress(ImportError):
-        from mmengine.logging import MMLogger
-
-        use_terminal(MMLogger.get_current_instance())
 
 
 def announce() -> None:

@@ -46,12 +46,7 @@ ok = partial(Finding, Severity.OK)
 
 
 def report_wrong(
-    severity: Severity,
-    where: str,
-    wrong: Iterable[str],
-    total: int,
-    what: str,
-    advice: str = '',
+    severity: Severity, where: str, wrong: Iterable[str], total: int, what: str, advice: str = ''
 ) -> Iterator[Finding]:
     """Count and list what is wrong: '2 of 16 images not found: a.jpg, b.jpg'; else no finding.
 
