@@ -100,6 +100,8 @@ def test_facts_and_card(run):
 
 def test_nothing_of_the_machine_is_published(run):
     files, changes = prepare(str(run[0]), 'me/cells')
+    # Its header: among random numbers, three given letters may occur.
+    files['model.safetensors'] = files['model.safetensors'].partition(b'}}')[0]
     for name, content in files.items():
         assert b'ada' not in content.replace(b'data', b'').replace(b'metadata', b''), name
     text = files['config.py'].decode()
