@@ -74,17 +74,11 @@ class ClassRow:
 
 @dataclass
 class Network:
-    """The input of a model.
+    """The input of a model."""
 
-    Attributes:
-        inputs: Training images as it gets them.
-        stride: The finest stride of its maps in pixels; None if unknown.
-        notes: Why something is missing.
-    """
-
-    inputs: list[NetworkInput] = field(default_factory=list)
-    stride: float | None = None
-    notes: list[str] = field(default_factory=list)
+    inputs: list[NetworkInput] = field(default_factory=list)  # training images as it gets them
+    stride: float | None = None  # the finest of its maps, in pixels; None if unknown
+    notes: list[str] = field(default_factory=list)  # why something is missing
 
 
 def data_content(view: ConfigView, folder: Path) -> dict[str, Any]:

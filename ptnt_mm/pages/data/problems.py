@@ -15,19 +15,12 @@ _BOX = re.compile(r'\[([-+.\de]+(?:, [-+.\de]+){3})\] in ')
 
 @dataclass
 class ProblemsOfImage:
-    """The problems of an image.
+    """The problems of an image."""
 
-    Attributes:
-        image: The file; None if a problem is not about an image, or about one that is not known.
-        name: The file that the problems are in, as written, if the image is None.
-        lines: The problems.
-        boxes: The boxes in them: x, y, width and height in pixels of the image.
-    """
-
-    image: Path | None
-    name: str
+    image: Path | None  # None if they are not about an image, or about one that is not known
+    name: str  # the file that they are in, as written
     lines: list[str] = field(default_factory=list)
-    boxes: list[tuple[float, ...]] = field(default_factory=list)
+    boxes: list[tuple[float, ...]] = field(default_factory=list)  # x, y, width, height in pixels
 
 
 def group_problems(text: str, folder: Path | None, known: Iterable[Path]) -> list[ProblemsOfImage]:

@@ -29,25 +29,16 @@ _MASKS_WITH_REGIONS = 500
 
 @dataclass(frozen=True)
 class DataImage:
-    """An image of a data set and its labels, without objects that training ignores.
-
-    Attributes:
-        path: The file.
-        size: (width, height) in pixels, as the hosts load it; None if it cannot be read.
-        labels: The index of the class of each object; of the image itself; or of each class in
-            its mask.
-        boxes: Left, top, right and bottom of each object, or of each region of a class in its mask,
-            (n, 4), in pixels of the image.
-        box_labels: The index of the class of each box.
-        pixels: The number of pixels of each class in its mask, in the order of ``labels``.
-    """
+    """An image of a data set and its labels, without objects that training ignores."""
 
     path: Path
-    size: tuple[int, int] | None = None
+    size: tuple[int, int] | None = None  # width, height as loaded; None if it cannot be read
+    # The classes, by index, of all objects; of the image itself; or those that are in its mask.
     labels: tuple[int, ...] = ()
+    # (n, 4): left, top, right and bottom in pixels, of objects or of regions of a class in a mask.
     boxes: np.ndarray = field(default_factory=lambda: np.zeros((0, 4)))
-    box_labels: tuple[int, ...] = ()
-    pixels: tuple[int, ...] = ()
+    box_labels: tuple[int, ...] = ()  # the class of each box
+    pixels: tuple[int, ...] = ()  # of each class in its mask, in the order of ``labels``
 
 
 class Copy(NamedTuple):
@@ -59,28 +50,19 @@ class Copy(NamedTuple):
 
 @dataclass
 class Data:
-    """The data of a config.
+    """The data of a config."""
 
-    Attributes:
-        classes: The names of the classes.
-        kind: What has labels: 'object', 'image' or 'mask'.
-        splits: The images of each split; two splits of the same images are listed once.
-        copies: Images in two splits that show the same.
-        tile: The side in pixels of the tiles that a project trains on; None for whole images.
-        trained: For each size of images, the (width, height) in pixels that the pipeline resizes
-            them to; empty if this is unknown.
-        sets: The data sets, whose ``sample_entries`` are those of a few images.
-        notes: Why something could not be read.
-    """
-
-    classes: tuple[str, ...] = ()
-    kind: str = 'object'
+    classes: tuple[str, ...] = ()  # their names
+    kind: str = 'object'  # what has labels: 'object', 'image' or 'mask'
+    # Two splits of the same images are listed once.
     splits: dict[str, list[DataImage]] = field(default_factory=dict)
     copies: list[Copy] = field(default_factory=list)
-    tile: int | None = None
+    tile: int | None = None  # side in pixels of the tiles that are trained on; None without
+    # The (width, height) in pixels that the pipeline resizes images of each size to, if known.
     trained: dict[tuple[int, int], tuple[float, float]] = field(default_factory=dict)
+    # Their ``sample_entries`` are those of a few images.
     sets: list[LoadedDataset] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # why something could not be read
 
     @property
     def pipeline(self) -> Sequence[Mapping]:
