@@ -111,7 +111,6 @@ def parser_of(name: str) -> Parser:
 
 
 def _add(parser: Parser, command: Command) -> None:
-    """Add the arguments of a command to its parser."""
     for alternatives in command.choices():
         several = len(alternatives) > 1
         owner = parser.add_mutually_exclusive_group() if several else parser

@@ -99,7 +99,6 @@ def _draw_mask(image: np.ndarray, mask: np.ndarray, colour: tuple[int, ...], lin
 
 
 def _name(objects: Any, index: int, dataset_meta: Mapping[str, Any]) -> str:
-    """The class of an object, and its score."""
     if 'label_names' in objects:
         name = str(objects.label_names[index])
     else:

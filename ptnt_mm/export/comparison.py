@@ -156,16 +156,10 @@ def _count_boxes(
 def _pairs(
     one: Boxes, other: Boxes, side: int, last: Collection[int] = ()
 ) -> list[tuple[int, int]]:
-    """Pair the nearest boxes of each class, each at most once.
+    """Pair the nearest boxes of each class, each at most once; return their indices in both.
 
-    Args:
-        one: Boxes to choose from.
-        other: Boxes that choose, the first ones first.
-        side: The image's longer side; boxes farther apart than a hundredth are not paired.
-        last: Indices of the other boxes that choose after the rest.
-
-    Returns:
-        The indices of each pair in both.
+    The ``other`` boxes choose, the first ones first, and those in ``last`` after the rest. Boxes
+    farther apart than a hundredth of ``side``, the image's longer side, are not paired.
     """
     far = np.abs(one['boxes'][:, None] - other['boxes']).max(axis=2) / side
     # NaN matches nothing.

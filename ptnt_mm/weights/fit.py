@@ -394,18 +394,12 @@ def _resize(kind: Table | None, table: Tensor, target: Tensor) -> Tensor | None:
     class_tokens = 0
     if kind.has_class_token and side_of_square(table.shape[1]) is None:
         class_tokens = 1
-    grids = []
-    for axis, (was, now) in enumerate(zip(table.shape, target.shape, strict=True)):
-        if axis not in kind.grid_axes:
-            if was != now:
-                return None
-            continue
-        for places in (was - class_tokens, now - class_tokens):
-            side = kind.side(places)
-            if side is None:
-                return None
-            grids.append((side, side))
-    return kind.resize(table.float(), *grids)
+    shapes = table.shape, target.shape
+    others = set(range(kind.dims)).difference(kind.grid_axes)
+    sides = [kind.side(shape[axis] - class_tokens) for axis in kind.grid_axes for shape in shapes]
+    if None in sides or any(table.shape[axis] != target.shape[axis] for axis in others):
+        return None
+    return kind.resize(table.float(), *((side, side) for side in sides))
 
 
 def not_finite(weights: Mapping[str, Tensor]) -> list[str]:
