@@ -132,7 +132,7 @@ def test_absolute_paths_are_shortened(value, expected):
 
 
 def test_names_of_the_user_and_the_host_are_reported(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(privacy, '_user', lambda: 'lovelace')
+    monkeypatch.setattr('getpass.getuser', lambda: 'lovelace')
     monkeypatch.setattr(privacy.socket, 'gethostname', lambda: 'engine')
     assert len(list(check_traces("a = 'lovelace'\nb = 'engine_config'"))) == 1
     assert not list(check_traces('lovelaces'))
