@@ -1,6 +1,6 @@
 """The page of ``ptnt visualize``: predictions, feature maps and attention for images."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +16,6 @@ from ptnt_mm.data.image_files import read_image
 from ptnt_mm.engine.load_in_range import stated_range
 from ptnt_mm.pages.page import photograph, write_page
 from ptnt_mm.pages.visualize.network import Network, load_network
-from ptnt_mm.pages.visualize.recording import Recording
 from ptnt_mm.pages.visualize.scene import ChosenPlace, Prediction, RecordedScene
 from ptnt_mm.pages.visualize.sections import SECTIONS
 from ptnt_mm.utils.errors import UserError
@@ -92,9 +91,8 @@ def _entries(
             label: network.record(file)._replace(chosen=question.blocks)
             for label, network in networks.items()
         }
-        _check_blocks(recordings.values())
         scene = RecordedScene(recordings, choices[file], question.channels)
-        _check_channels(scene)
+        _check_numbers(scene)
         sections = watched(SECTIONS, len(SECTIONS), file.name)
         yield dict(
             photograph(image[..., ::-1], _SIDE),
@@ -105,15 +103,13 @@ def _entries(
         )
 
 
-def _check_blocks(recordings: Iterable[Recording]) -> None:
-    for recording in recordings:
+def _check_numbers(scene: RecordedScene) -> None:
+    """Raise a UserError for a block or a channel that no network has."""
+    for recording in scene.recordings.values():
         number = len(recording.blocks)
         for block in recording.chosen:
             if recording.blocks and not 1 <= block <= number:
                 raise UserError(f'`blocks={block}`: expected numbers from 1 to {number}')
-
-
-def _check_channels(scene: RecordedScene) -> None:
     levels = [level for seen in scene.recordings.values() for level in seen.stages()]
     most = max((len(level.feature) for level in levels), default=0)
     for channel in scene.channels:
