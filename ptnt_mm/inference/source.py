@@ -25,11 +25,7 @@ from ptnt_mm.data.predictions import DRAWN, FILE, FORMAT, is_predictions
 from ptnt_mm.inference.image_loaders import LoadedImage
 from ptnt_mm.inference.predictor import Image, Predictor
 from ptnt_mm.inference.video import VIDEO_SUFFIXES, Movie, Video, Window, open_video
-from ptnt_mm.utils.atomic_files import (
-    fitted_name,
-    remove_partials,
-    write_atomically,
-)
+from ptnt_mm.utils.atomic_files import fitted_name, remove_partials, write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.progress import new_bar
 from ptnt_mm.utils.text import counted, printable
@@ -41,8 +37,7 @@ _KEEPS_LEVELS = (
 _LIKE_IN_TRAINING = 'the model loads {:g} to {:g}: scale them as in training'
 
 
-_COUNTED = {'detections', 'classes'}
-"""Values of an image that depend on its scores."""
+_COUNTED = {'detections', 'classes'}  # values of an image that depend on its scores
 
 
 class Results:

@@ -125,11 +125,10 @@ def _load_predictor(
     config: Config, checkpoint: str | None, device: str | None, score_thr: float | None, task: str
 ) -> tuple[Predictor, str]:
     """Load a model with its weights; also return why it cannot predict, or an empty string."""
-    if checkpoint is None:
-        predictor = load_predictor(config, None, device, score_thr)
-        return predictor, 'There are no predictions without a checkpoint: the head is untrained.'
+    untrained = 'There are no predictions without a checkpoint: the head is untrained.'
     try:
-        return load_predictor(config, checkpoint, device, score_thr), ''
+        predictor = load_predictor(config, checkpoint, device, score_thr)
+        return predictor, '' if checkpoint else untrained
     except CheckpointError:
         if task != 'classification':
             raise
@@ -137,7 +136,5 @@ def _load_predictor(
         if find_trunk(predictor.model) is None:
             raise
         # The weights of a backbone are enough to visualise a classifier.
-        return (
-            predictor,
-            f'There are no predictions: {checkpoint} contains no weights of this head.',
-        )
+        why = f'There are no predictions: {checkpoint} contains no weights of this head.'
+        return predictor, why
