@@ -11,7 +11,11 @@ from pathlib import Path
 
 from mmengine.dist import get_world_size
 
-from ptnt_mm.config.frames import evaluated_split, failed_download, last_built
+from ptnt_mm.config.frames import (
+    evaluated_split,
+    failed_download,
+    last_built,
+)
 from ptnt_mm.config.registered import arguments_of, registered_names
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import unknown_name
@@ -98,6 +102,18 @@ def refused_argument(error: BaseException) -> dict | None:
         return None
     known = arguments_of(cls).parameters
     return dict(cls=cls.__name__, unknown=unknown_name('argument', found[1], known))
+
+
+def message(
+    pattern: str, during: Callable[[BaseException], bool] = lambda error: True
+) -> Callable[[BaseException], dict | None]:
+    """Recognise the message of a host; the named groups of the pattern are the values."""
+
+    def recognise(error: BaseException) -> dict | None:
+        found = re.search(pattern, str(error))
+        return found.groupdict() if found and during(error) else None
+
+    return recognise
 
 
 def failed_data_download(error: BaseException) -> dict | None:
