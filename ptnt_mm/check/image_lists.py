@@ -19,7 +19,7 @@ from ptnt_mm.check.data_sets import (
     find_data_sets,
 )
 from ptnt_mm.config.build_errors import explain_build_error
-from ptnt_mm.config.settings import short_name, type_name
+from ptnt_mm.config.settings import loads_annotations, short_name, type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.data.many_files import Folders
 from ptnt_mm.utils.findings import Finding, Severity, error, note, ok, report_wrong, warning
@@ -138,8 +138,7 @@ def has_masks(data: LoadedDataset) -> bool:
 
 def loading_of(pipeline: Sequence[Mapping]) -> Mapping:
     """The step of a pipeline that loads masks; empty if there is none."""
-    names = ((step, short_name(step)) for step in pipeline)
-    return next((s for s, name in names if name.startswith('Load') and 'Annotation' in name), {})
+    return next((step for step in pipeline if loads_annotations(short_name(step))), {})
 
 
 def needs_masks(view: ConfigView, split: str) -> bool:

@@ -130,24 +130,24 @@ def _too_few(data: DetectionDataset, view: ConfigView) -> Iterator[Finding]:
         yield warning(data.name, what, 'use it only in val and test')
 
 
-_FORMAT = f'COCO has {CORNER_AND_SIZE.text} in pixels: convert them'
-
-
 def check_boxes(data: list[DetectionDataset]) -> Iterator[Finding]:
     """Check every box of every data set."""
     for dataset in data:
-        if dataset.file is not None and dataset.file.annotations:
-            found = [*_wrong_form_of_boxes(dataset)] or [
-                *_findings_of_boxes(dataset),
-                *_near_the_corner(dataset),
-            ]
-            yield from found or [ok(dataset.name, counted(len(dataset.boxes.values), 'box'))]
-
-
-def _wrong_form_of_boxes(data: DetectionDataset) -> Iterator[Finding]:
-    """Report the one mistake that explains why all boxes are wrong, if there is one."""
-    if (cause := find_cause(data.boxes, CORNER_AND_SIZE)) is not None:
-        yield from _report_boxes(Severity.ERROR, data, cause.chosen, cause.what, cause.advice)
+        if dataset.file is None or not dataset.file.annotations:
+            continue
+        # A single mistake may explain why all boxes are wrong.
+        if cause := find_cause(dataset.boxes, CORNER_AND_SIZE):
+            yield from _report_boxes(
+                Severity.ERROR, dataset, cause.chosen, cause.what, cause.advice
+            )
+            continue
+        found = list(_findings_of_boxes(dataset))
+        # In a different unit, all boxes of all images are there.
+        if corner := near_the_corner(dataset.boxes):
+            what, why = corner
+            advice = f'{why}; COCO has {CORNER_AND_SIZE.text} in pixels: convert them'
+            found.append(warning(dataset.name, what, advice))
+        yield from found or [ok(dataset.name, counted(len(dataset.boxes.values), 'box'))]
 
 
 def _findings_of_boxes(data: DetectionDataset) -> Iterator[Finding]:
@@ -187,13 +187,6 @@ def _is_lost(data: DetectionDataset) -> np.ndarray:
         for entry in data.file.annotations
     ]
     return np.array(asked, bool) & ~data.is_loaded
-
-
-def _near_the_corner(data: DetectionDataset) -> Iterator[Finding]:
-    """Report boxes in a different unit: all boxes of all images are near the upper left corner."""
-    if (found := near_the_corner(data.boxes)) is not None:
-        what, why = found
-        yield warning(data.name, what, f'{why}; {_FORMAT}')
 
 
 def _report_boxes(

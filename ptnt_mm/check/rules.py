@@ -13,7 +13,7 @@ from logging import getLevelNamesMapping
 from ptnt_mm.config.settings import dicts_within, is_warm_up, short_name, type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.findings import Finding, Severity
-from ptnt_mm.utils.numbers import is_number
+from ptnt_mm.utils.numbers import is_number, is_pair
 
 
 @dataclass(frozen=True)
@@ -238,20 +238,16 @@ def windows_lack(setting: Setting) -> str | bool:
     return setting.value == 'slide' and ' and '.join(lacking)
 
 
-def _is_pair(value: object) -> bool:
-    return isinstance(value, (list, tuple)) and len(value) == 2 and all(map(is_number, value))
-
-
 def is_no_pair(setting: Setting) -> bool:
     """The size or stride of sliding windows that is not two numbers."""
     is_used = setting.beside.get('mode') == 'slide' and setting.value is not None
-    return is_used and not _is_pair(setting.value)
+    return is_used and not is_pair(setting.value)
 
 
 def leaves_gaps(setting: Setting) -> str | bool:
     """A stride that is longer than the window; returns the window."""
     crop = setting.beside.get('crop_size')
-    if setting.beside.get('mode') != 'slide' or not (_is_pair(crop) and _is_pair(setting.value)):
+    if setting.beside.get('mode') != 'slide' or not (is_pair(crop) and is_pair(setting.value)):
         return False
     pairs = zip(setting.value, crop, strict=False)
     return any(step > side for step, side in pairs) and f'windows of {tuple(crop)}'

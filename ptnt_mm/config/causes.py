@@ -193,8 +193,3 @@ def one_line(error: BaseException, named: bool = False) -> str:
     if not message:
         return ': '.join(filter(None, (name, failing_line(error))))
     return f'{name}: {message}' if named else message
-
-
-def is_about_the_disk(error: BaseException) -> bool:
-    """Whether writing failed for a reason that affects all files, such as a full disk."""
-    return explain(error, Kind.DISK) is not None

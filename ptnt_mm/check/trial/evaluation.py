@@ -57,9 +57,13 @@ class Evaluation:
 
     def check(self) -> Iterator[Finding]:
         """Evaluate; an error contains the wrong setting."""
-        failed = None
         for side in sides(self.view):
-            failed = self._failure(side)
+            failed = None
+            try:
+                with undisturbed(self.view.scope):
+                    self.metrics = self._evaluate(side)
+            except StepFailure as err:
+                failed = err
             # Some models accept only the original size.
             if failed is None or not failed.where.startswith('model'):
                 break
@@ -74,15 +78,6 @@ class Evaluation:
         what = 'evaluated with test-time augmentation' if self.with_tta else 'evaluated'
         named = f': {", ".join(self.metrics)}' if self.metrics else ''
         yield ok(self.split, f'an image is {what}{named}')
-
-    def _failure(self, side: int) -> StepFailure | None:
-        """Evaluate images with sides of ``side`` pixels; return the error, or None."""
-        try:
-            with undisturbed(self.view.scope):
-                self.metrics = self._evaluate(side)
-        except StepFailure as failed:
-            return failed
-        return None
 
     def _evaluate(self, side: int) -> dict[str, Any]:
         """The metrics of an image by name; raises a StepFailure that names a part of the config."""
