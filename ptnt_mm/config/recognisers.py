@@ -11,11 +11,7 @@ from pathlib import Path
 
 from mmengine.dist import get_world_size
 
-from ptnt_mm.config.frames import (
-    evaluated_split,
-    failed_download,
-    last_built,
-)
+from ptnt_mm.config.frames import evaluated_split, failed_download, last_built
 from ptnt_mm.config.registered import arguments_of, registered_names
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import unknown_name
