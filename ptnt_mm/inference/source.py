@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ptnt_mm.config.causes import is_about_the_disk
+from ptnt_mm.config.causes import Kind, explain
 from ptnt_mm.config.frames import failing_line
 from ptnt_mm.data.decoding import Range
 from ptnt_mm.data.image_files import (
@@ -165,7 +165,7 @@ def process_images(images: Images, predictor: Predictor, results: Results, draws
                     picture = encode_image(drawn, drawn_name(name).suffix)
                     write_atomically(results.drawn / drawn_name(name), picture)
             except Exception as error:  # an image can fail in any way, such as out of memory
-                if is_about_the_disk(error):
+                if explain(error, Kind.DISK):
                     raise
                 reason = _reason(error, file)
                 results.fail(name.as_posix(), reason)
