@@ -20,7 +20,6 @@ from ptnt_mm.data.formats.format import (
 from ptnt_mm.data.labels import LabelledObject, Labels, box_around, box_between
 from ptnt_mm.data.masks import ellipse, from_pixels, turned_box
 from ptnt_mm.data.tree import Tree, split_named
-from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted
 
 
@@ -31,12 +30,7 @@ def _find(tree: Tree) -> str:
 
 def _read(tree: Tree) -> Labels:
     collector = Collector(tree)
-    for file in _files(tree):
-        try:
-            root = read_xml(file)
-        except UserError as error:
-            collector.labels.report(file, UNREADABLE, str(error))
-            continue
+    for file, root in collector.read(_files(tree), read_xml):
         for label in root.findall('meta//labels/label'):
             # The points of a skeleton have names too, and so have tags of whole images.
             is_class = not label.findtext('parent') and label.findtext('type') != 'tag'
@@ -104,8 +98,7 @@ def _polygon(label: str, element: Element, _: tuple[int, int]) -> LabelledObject
 
 def _ellipse(label: str, element: Element, _: tuple[int, int]) -> LabelledObject:
     x, y, rx, ry = (float(element.get(key) or 'nan') for key in ('cx', 'cy', 'rx', 'ry'))
-    turn = math.radians(float(element.get('rotation') or 0))
-    points = ellipse(x, y, rx, ry, turn)
+    points = ellipse(x, y, rx, ry, math.radians(float(element.get('rotation') or 0)))
     return LabelledObject(label, box_around(points), [points])
 
 

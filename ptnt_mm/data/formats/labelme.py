@@ -14,14 +14,7 @@ from PIL import Image
 
 from ptnt_mm.data.coco import read_json
 from ptnt_mm.data.decoding import why_unreadable
-from ptnt_mm.data.formats.format import (
-    NO_AREA,
-    NO_NUMBERS,
-    UNREADABLE,
-    Collector,
-    Format,
-    whole_number,
-)
+from ptnt_mm.data.formats.format import NO_AREA, NO_NUMBERS, Collector, Format, whole_number
 from ptnt_mm.data.labels import LabelledImage, LabelledObject, Labels, box_around
 from ptnt_mm.data.masks import ellipse, from_pixels
 from ptnt_mm.data.tree import Tree
@@ -41,15 +34,8 @@ def _find(tree: Tree) -> str:
 
 def _read(tree: Tree) -> Labels:
     collector = Collector(tree)
-    for file in _files(tree):
-        try:
-            content = read_json(file, as_hosts=False)
-            shapes, name = content['shapes'], content['imagePath']
-            if not isinstance(shapes, list) or not isinstance(name, str):
-                raise UserError('"shapes" is not a list, or "imagePath" not a name')
-        except (UserError, KeyError, TypeError) as error:
-            collector.labels.report(file, UNREADABLE, str(error))
-            continue
+    for file, content in collector.read(_files(tree), _content, KeyError, TypeError):
+        shapes, name = content['shapes'], content['imagePath']
         path = collector.own_image(file, name)
         stated = tuple(whole_number(content.get(key)) for key in ('imageWidth', 'imageHeight'))
         image = collector.image(file, path, None, stated, name)
@@ -62,6 +48,13 @@ def _read(tree: Tree) -> Labels:
 
 def _files(tree: Tree) -> list[Path]:
     return tree.containing('.json', b'"shapes"', b'"imagePath"')
+
+
+def _content(file: Path) -> dict[str, Any]:
+    content = read_json(file, as_hosts=False)
+    if not isinstance(content['shapes'], list) or not isinstance(content['imagePath'], str):
+        raise UserError('"shapes" is not a list, or "imagePath" not a name')
+    return content
 
 
 def _objects(

@@ -10,14 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ptnt_mm.data.coco import read_json
-from ptnt_mm.data.formats.format import (
-    MISSING,
-    NO_AREA,
-    NO_NUMBERS,
-    UNREADABLE,
-    Collector,
-    Format,
-)
+from ptnt_mm.data.formats.format import MISSING, NO_AREA, NO_NUMBERS, Collector, Format
 from ptnt_mm.data.labels import LabelledObject, Labels, box_around
 from ptnt_mm.data.masks import ellipse
 from ptnt_mm.data.tree import Tree
@@ -37,12 +30,7 @@ def _find(tree: Tree) -> str:
 
 def _read(tree: Tree) -> Labels:
     collector = Collector(tree)
-    contents = {}
-    for file in _files(tree):
-        try:
-            contents[file] = _content(file)
-        except UserError as error:
-            collector.labels.report(file, UNREADABLE, str(error))
+    contents = dict(collector.read(_files(tree), _content))
     attribute = _class_attribute(contents.values(), collector.labels)
     for content in contents.values():
         for name in content.options(attribute).values():
