@@ -21,9 +21,9 @@ from ptnt_mm.data.decoding import DECODERS, why_unreadable
 from ptnt_mm.data.formats.class_masks import read_table
 from ptnt_mm.data.formats.format import Collector, Format
 from ptnt_mm.data.formats.mask_pairs import find_pairs, spread
-from ptnt_mm.data.formats.paired_masks import has_large_numbers, read_pairs
+from ptnt_mm.data.formats.paired_masks import has_large_numbers, other_size, read_pairs
 from ptnt_mm.data.labels import LabelledImage, LabelledObject, Labels
-from ptnt_mm.data.many_files import on_threads
+from ptnt_mm.data.many_files import grouped, on_threads
 from ptnt_mm.data.masks import EMPTY, from_pixels
 from ptnt_mm.data.tree import Tree
 from ptnt_mm.utils.text import counted
@@ -48,13 +48,12 @@ def _find_files(tree: Tree) -> str:
 def _read_files(tree: Tree) -> Labels:
     collector = Collector(tree)
     masks = _masks(tree)
-    images = [(path, collector.image(path, path)) for path in masks]
-    sized = [image for _, image in images if image is not None]
+    images = [image for path in masks if (image := collector.image(path, path)) is not None]
     collector.labels.add_class(_CLASS)
     found = on_threads(
-        lambda image: list(_objects_of_files(image, masks[image.path])), sized, 'Reading'
+        lambda image: list(_objects_of_files(image, masks[image.path])), images, 'Reading'
     )
-    for image, results in zip(sized, found, strict=True):
+    for image, results in zip(images, found, strict=True):
         collector.add(image.path, image, _usable(collector.labels, results))
     collector.labels.aside = {file for files in masks.values() for file in files}
     labels = collector.finish()
@@ -86,16 +85,11 @@ def _usable(
 
 def _masks(tree: Tree) -> dict[Path, list[Path]]:
     """The mask files of each image: in masks/NAME next to images, or in masks next to one image."""
-    folders: dict[Path, list[Path]] = {}
-    for image in tree.images:
-        folders.setdefault(image.parent, []).append(image)
+    folders = grouped((image.parent, image) for image in tree.images)
     in_masks = {folder for folder in folders if _is_masks(folder) or _is_masks(folder.parent)}
-    images = {path for folder in folders.keys() - in_masks for path in folders[folder]}
-    beside: dict[Path, list[Path]] = {}
-    named: dict[str, list[Path]] = {}
-    for path in images:
-        beside.setdefault(path.parent.parent, []).append(path)
-        named.setdefault(path.stem, []).append(path)
+    images = [path for folder in folders.keys() - in_masks for path in folders[folder]]
+    beside = grouped((path.parent.parent, path) for path in images)
+    named = grouped((path.stem, path) for path in images)
     masks = {}
     for folder in sorted(in_masks):
         # <x>/images/NAME.png and <x>/masks/..., or images/NAME.png and masks/NAME/...
@@ -121,9 +115,7 @@ def _objects_of_files(
             yield file, (NOT_READABLE.what, why_unreadable(error))
             continue
         inside = pixels > (127 if pixels.max(initial=0) > 1 else 0)
-        if inside.shape[::-1] != image.size:
-            size = f'{inside.shape[1]}x{inside.shape[0]}'
-            sizes = f'{size}, its image {image.size[0]}x{image.size[1]}'
+        if sizes := other_size(inside, image):
             yield file, (OF_OTHER_SIZE.what, sizes)
         elif not inside.any():
             yield file, (EMPTY.what, '')
@@ -237,19 +229,16 @@ def _touching(pixels: np.ndarray) -> int:
 def _read_numbers(tree: Tree) -> Labels:
     collector = Collector(tree)
     collector.labels.add_class(_CLASS)
-    for image, mask, objects in read_pairs(
-        collector, lambda numbers: list(_objects_of_numbers(numbers))
-    ):
+    for image, mask, objects in read_pairs(collector, _objects_of_numbers):
         collector.add(mask, image, objects)
     return collector.finish()
 
 
-def _objects_of_numbers(pixels: np.ndarray) -> Iterator[LabelledObject]:
+def _objects_of_numbers(pixels: np.ndarray) -> list[LabelledObject]:
     """The object of each number above 0."""
     numbers = indices_of(pixels)
-    for value in np.unique(numbers[numbers > 0]):
-        mask, box = from_pixels(numbers == value)
-        yield LabelledObject(_CLASS, box, mask)
+    found = (from_pixels(numbers == value) for value in np.unique(numbers[numbers > 0]))
+    return [LabelledObject(_CLASS, box, mask) for mask, box in found]
 
 
 NUMBERS = Format(

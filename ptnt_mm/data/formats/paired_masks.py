@@ -53,9 +53,7 @@ def read_pairs(
         image, mask = pair
         try:
             values = read_values(mask)
-            size = values.shape[::-1]
-            if size != image.size:
-                sizes = f'{size[0]}x{size[1]}, its image {image.size[0]}x{image.size[1]}'
+            if sizes := other_size(values, image):
                 return None, OF_OTHER_SIZE.what, sizes
             return content_of(values), '', ''
         except UnusableMaskError as error:
@@ -71,6 +69,13 @@ def read_pairs(
             collector.drop(image)
         else:
             yield image, mask, content
+
+
+def other_size(mask: np.ndarray, image: LabelledImage) -> str:
+    """The sizes of a mask, (H, W), and of its image if they differ; empty if not."""
+    size = mask.shape[::-1]
+    shown = f'{size[0]}x{size[1]}, its image {image.size[0]}x{image.size[1]}'
+    return shown if size != image.size else ''
 
 
 def _splits_in_folders(tree: Tree, images: Iterable[Path]) -> dict[Path, str | None]:
