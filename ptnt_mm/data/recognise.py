@@ -25,8 +25,8 @@ from ptnt_mm.data.formats import (
 from ptnt_mm.data.formats.format import DAMAGED, EMPTY, UNREADABLE, Format
 from ptnt_mm.data.formats.mask_pairs import find_pairs, has_folder_of_masks
 from ptnt_mm.data.image_files import decoded
-from ptnt_mm.data.labels import TASKS, Labels, Problem, counted_classes
-from ptnt_mm.data.many_files import on_threads
+from ptnt_mm.data.labels import TASKS, Labels, counted_classes
+from ptnt_mm.data.many_files import grouped, on_threads
 from ptnt_mm.data.predictions import LABELS
 from ptnt_mm.data.tree import Tree
 from ptnt_mm.data.unsupported import Seen, unsupported_labels
@@ -167,11 +167,11 @@ def read_labels(tree: Tree, recognised: Recognised) -> Labels:
             labels.report(path, 'images that no label refers to')
     labels.notes += unread_pictures(tree.files)
     if tree.results:
-        files = first_few(str(tree.relative(file)) for file in tree.results)
+        files = tree.first_few(tree.results)
         labels.notes.append(f'results of ptnt infer, which are not read: {files}')
         folders = [file.with_name(LABELS) for file in tree.results]
         if written := [folder for folder in folders if _has(recognised.format, folder)]:
-            named = first_few(str(tree.relative(folder)) for folder in written)
+            named = tree.first_few(written)
             labels.notes.append(f'labels that ptnt infer wrote are read, so correct them: {named}')
     for names in _alike(labels.classes):
         labels.notes.append(
@@ -204,11 +204,8 @@ def without_labels(task: str, has: str) -> str:
 
 def summary(labels: Labels) -> list[str]:
     """One line for each kind of problem: its number, what became of them, and the first."""
-    kinds: dict[str, list[Problem]] = {}
-    for problem in labels.problems:
-        kinds.setdefault(problem.title, []).append(problem)
     lines = []
-    for title, problems in kinds.items():
+    for title, problems in grouped((p.title, p) for p in labels.problems).items():
         first = problems[0]
         classes = counted_classes(problem.label for problem in problems if problem.label)
         line = f'{title}{f" ({classes})" if classes else ""}: {printable(first.file.name)}'
@@ -239,9 +236,7 @@ def _skip_damaged(labels: Labels) -> None:
 
 def _alike(classes: list[str]) -> list[list[str]]:
     """Class names that are equal but for capitals and spaces."""
-    groups: dict[str, list[str]] = {}
-    for name in classes:
-        groups.setdefault(''.join(name.casefold().split()), []).append(name)
+    groups = grouped((''.join(name.casefold().split()), name) for name in classes)
     return [names for names in groups.values() if len(names) > 1]
 
 

@@ -26,9 +26,9 @@ from ptnt_mm.data.formats.format import (
     whole_number,
 )
 from ptnt_mm.data.labels import LabelledObject, Labels, box_between
+from ptnt_mm.data.many_files import grouped
 from ptnt_mm.data.tree import Tree, split_in, split_named
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import first_few
 
 _HEAD = 2**16  # bytes that show the columns
 _ROWS = 50  # rows that show the columns of a table without a header
@@ -114,10 +114,6 @@ class _Table:
     layout: _Layout
     delimiter: str
 
-    def number(self, text: str) -> float:
-        """Parse a number."""
-        return number(_with_point(text, self.delimiter))
-
 
 def _with_point(text: str, delimiter: str) -> str:
     """A number as Python writes it: a comma that ends no cell is a decimal one."""
@@ -143,10 +139,8 @@ def _tables(tree: Tree) -> list[_Table]:
 
 
 def _find(tree: Tree) -> str:
-    titles: dict[str, list[str]] = {}
-    for table in _tables(tree):
-        titles.setdefault(table.layout.title, []).append(str(tree.relative(table.file)))
-    return '; '.join(f'{first_few(files, 3)} {title}' for title, files in titles.items())
+    titles = grouped((table.layout.title, table.file) for table in _tables(tree))
+    return '; '.join(f'{tree.first_few(files, 3)} {title}' for title, files in titles.items())
 
 
 def _read(tree: Tree) -> Labels:
@@ -194,6 +188,7 @@ def _objects(
     for line, row in rows:
         label = layout.cell(row, 'class') if 'class' in layout.columns else _ONLY_CLASS
         texts = [layout.cell(row, role) for role in _CORNERS]
+        corners = [number(_with_point(text, table.delimiter)) for text in texts]
         shown = f'line {line}: {", ".join(row)[:80]}'
         if len(row) != layout.count:
             what = f'{len(row)} instead of {layout.count} in {shown}'
@@ -202,7 +197,7 @@ def _objects(
             continue  # an image without objects
         elif not label:
             labels.report(table.file, 'objects without a class', shown)
-        elif not all(map(math.isfinite, corners := [table.number(text) for text in texts])):
+        elif not all(map(math.isfinite, corners)):
             labels.report(table.file, NO_NUMBERS, shown, label)
         else:
             scale = (1, 1) if layout.in_pixels else size
