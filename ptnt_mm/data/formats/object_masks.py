@@ -51,10 +51,18 @@ def _read_files(tree: Tree) -> Labels:
     images = [image for path in masks if (image := collector.image(path, path)) is not None]
     collector.labels.add_class(_CLASS)
     found = on_threads(
-        lambda image: list(_objects_of_files(image, masks[image.path])), images, 'Reading'
+        lambda image: [_of_file(file, image) for file in masks[image.path]], images, 'Reading'
     )
+
+    def usable(image: LabelledImage, results: list) -> Iterator[LabelledObject]:
+        for file, (item, *why) in zip(masks[image.path], results, strict=True):
+            if item is None:
+                collector.labels.report(file, *why)
+            else:
+                yield item
+
     for image, results in zip(images, found, strict=True):
-        collector.add(image.path, image, _usable(collector.labels, results))
+        collector.add(image.path, image, usable(image, results))
     collector.labels.aside = {file for files in masks.values() for file in files}
     labels = collector.finish()
     _note_inverted(labels)
@@ -70,17 +78,6 @@ def _note_inverted(labels: Labels) -> None:
             f'warning: {whole:,} of {counted(len(every), "object")} reach from edge to edge of '
             'their images: are black and white exchanged in the masks?'
         )
-
-
-def _usable(
-    labels: Labels, results: list[tuple[Path, LabelledObject | tuple[str, str]]]
-) -> Iterator[LabelledObject]:
-    """The objects among the results; the others are reported."""
-    for file, result in results:
-        if isinstance(result, tuple):
-            labels.report(file, *result)
-        else:
-            yield result
 
 
 def _masks(tree: Tree) -> dict[Path, list[Path]]:
@@ -103,25 +100,20 @@ def _is_masks(folder: Path) -> bool:
     return folder.name.casefold() in _MASKS
 
 
-def _objects_of_files(
-    image: LabelledImage, files: list[Path]
-) -> Iterator[tuple[Path, LabelledObject | tuple[str, str]]]:
-    """The object of each mask file, or why it cannot be used."""
-    for file in files:
-        try:
-            with Image.open(file, formats=DECODERS) as stored:
-                pixels = np.asarray(stored.convert('L'))
-        except Exception as error:  # decoders may raise anything
-            yield file, (NOT_READABLE.what, why_unreadable(error))
-            continue
-        inside = pixels > (127 if pixels.max(initial=0) > 1 else 0)
-        if sizes := other_size(inside, image):
-            yield file, (OF_OTHER_SIZE.what, sizes)
-        elif not inside.any():
-            yield file, (EMPTY.what, '')
-        else:
-            mask, box = from_pixels(inside)
-            yield file, LabelledObject(_CLASS, box, mask)
+def _of_file(file: Path, image: LabelledImage) -> tuple[LabelledObject | None, str, str]:
+    """The object of a mask file; None, and what is wrong, if it cannot be used."""
+    try:
+        with Image.open(file, formats=DECODERS) as stored:
+            pixels = np.asarray(stored.convert('L'))
+    except Exception as error:  # decoders may raise anything
+        return None, NOT_READABLE.what, why_unreadable(error)
+    inside = pixels > (127 if pixels.max(initial=0) > 1 else 0)
+    if sizes := other_size(inside, image):
+        return None, OF_OTHER_SIZE.what, sizes
+    if not inside.any():
+        return None, EMPTY.what, ''
+    mask, box = from_pixels(inside)
+    return LabelledObject(_CLASS, box, mask), '', ''
 
 
 FILES = Format(
