@@ -418,10 +418,10 @@ def outlines(mask: Mapping) -> list[list[float]]:
     ]
 
 
-def from_pixels(pixels: np.ndarray) -> tuple[RunLengths, Box]:
-    """The run lengths of a mask, (H, W) bool, and the box around it."""
+def from_pixels(label: str, pixels: np.ndarray) -> LabelledObject:
+    """The object of a mask, (H, W) bool."""
     mask = RunLengths(encode_mask(pixels))
-    return mask, tuple(map(float, coco.toBbox(mask)))
+    return LabelledObject(label, tuple(map(float, coco.toBbox(mask))), mask)
 
 
 def area(item: LabelledObject, size: tuple[int, int]) -> float:

@@ -6,6 +6,7 @@ import json
 import math
 import os
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from PIL import Image
 from ptnt_mm.data.coco import read_json
 from ptnt_mm.data.decoding import why_unreadable
 from ptnt_mm.data.formats.format import NO_AREA, NO_NUMBERS, Collector, Format, whole_number
-from ptnt_mm.data.labels import LabelledImage, LabelledObject, Labels, box_around
+from ptnt_mm.data.labels import LabelledImage, LabelledObject, Labels, box_around, outlined
 from ptnt_mm.data.masks import ellipse, from_pixels
 from ptnt_mm.data.tree import Tree
 from ptnt_mm.utils.atomic_files import write_atomically
@@ -86,7 +87,7 @@ def _objects(
 def _object(
     label: str, kind: str, points: list, shape: dict[str, Any], size: tuple[int, int]
 ) -> LabelledObject | None:
-    flat = [value for point in points for value in point]
+    flat = list(chain(*points))
     if kind == 'rectangle':
         return LabelledObject(label, box_around(flat))
     if kind == 'circle':
@@ -97,7 +98,7 @@ def _object(
         return _mask(label, points, shape, size)
     elif kind not in ('polygon', 'oriented_rectangle', 'rotation'):  # the last of X-AnyLabeling
         return None
-    return LabelledObject(label, box_around(flat), [flat])
+    return outlined(label, flat)
 
 
 def _mask(label: str, points: list, shape: dict[str, Any], size: tuple[int, int]) -> LabelledObject:
@@ -111,8 +112,7 @@ def _mask(label: str, points: list, shape: dict[str, Any], size: tuple[int, int]
     if min(left, top) < 0 or not room.size:
         raise ValueError('its mask is outside the image')
     room[:] = inside[: room.shape[0], : room.shape[1]]
-    mask, box = from_pixels(pixels)
-    return LabelledObject(label, box, mask)
+    return from_pixels(label, pixels)
 
 
 def _grouped(
@@ -126,10 +126,8 @@ def _grouped(
     for members in parts.values():
         if len(members) == 1:
             yield members[0]
-            continue
-        polygons = [polygon for member in members for polygon in member.segmentation]
-        around = box_around([value for polygon in polygons for value in polygon])
-        yield LabelledObject(members[0].label, around, polygons)
+        else:
+            yield outlined(members[0].label, *chain(*(m.segmentation for m in members)))
 
 
 def _write(_: Sequence[str], images: Sequence[LabelledImage], root: Path, folder: Path) -> None:

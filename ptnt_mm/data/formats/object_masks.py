@@ -112,8 +112,7 @@ def _of_file(file: Path, image: LabelledImage) -> tuple[LabelledObject | None, s
         return None, OF_OTHER_SIZE.what, sizes
     if not inside.any():
         return None, EMPTY.what, ''
-    mask, box = from_pixels(inside)
-    return LabelledObject(_CLASS, box, mask), '', ''
+    return from_pixels(_CLASS, inside), '', ''
 
 
 FILES = Format(
@@ -229,8 +228,7 @@ def _read_numbers(tree: Tree) -> Labels:
 def _objects_of_numbers(pixels: np.ndarray) -> list[LabelledObject]:
     """The object of each number above 0."""
     numbers = indices_of(pixels)
-    found = (from_pixels(numbers == value) for value in np.unique(numbers[numbers > 0]))
-    return [LabelledObject(_CLASS, box, mask) for mask, box in found]
+    return [from_pixels(_CLASS, numbers == value) for value in np.unique(numbers[numbers > 0])]
 
 
 NUMBERS = Format(
