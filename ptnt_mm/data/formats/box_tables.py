@@ -60,21 +60,13 @@ _OPEN_IMAGES = {'imageid', 'labelname', 'confidence'}
 
 @dataclass(frozen=True)
 class _Layout:
-    """The columns of a table.
-
-    Attributes:
-        title: A description.
-        columns: The column of each role.
-        count: The number of columns.
-        has_header: Whether the first row has their names.
-        in_pixels: Whether corners are in pixels, and not shares of the image.
-    """
+    """The columns of a table, by their roles."""
 
     title: str
     columns: Mapping[str, int]
     count: int
     has_header: bool = False
-    in_pixels: bool = True
+    in_pixels: bool = True  # otherwise corners are shares of the image
 
     def cell(self, row: list[str], role: str) -> str:
         """The text of a cell; empty if there is no such column."""
@@ -163,13 +155,10 @@ def _add(collector: Collector, table: _Table) -> None:
     content = table.file.read_bytes()
     if not _is_unicode(content):
         labels.notes.append(f'{table.file.name} is not UTF-8: read as Windows-1252')
-    by_image: dict[str, list[tuple[int, list[str]]]] = {}
-    rows = _rows(_decoded(content), table.delimiter)
-    for line, row in islice(rows, layout.has_header, None):
-        if name := layout.cell(row, 'file'):
-            by_image.setdefault(name, []).append((line, row))
-        else:
-            labels.report(table.file, 'rows that name no image', f'line {line}')
+    rows = islice(_rows(_decoded(content), table.delimiter), layout.has_header, None)
+    by_image = grouped((layout.cell(row, 'file'), (line, row)) for line, row in rows)
+    for line, _ in by_image.pop('', ()):
+        labels.report(table.file, 'rows that name no image', f'line {line}')
     split = split_in(table.file.stem) or collector.tree.split_of(table.file)
     for name, found in by_image.items():
         _, first = found[0]

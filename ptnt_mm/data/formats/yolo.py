@@ -310,12 +310,9 @@ def _of_darknet(text: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class _Names:
-    """The names of the classes by their numbers.
+    """The names of the classes by their numbers: of the settings, or of lists, by their folders.
 
-    Attributes:
-        given: Those of the settings.
-        lists: Those of lists beside the labels, by folder; sets that were put together may have
-            several.
+    Sets that were put together may have several lists.
     """
 
     given: Mapping[int, str]
@@ -337,11 +334,11 @@ def _names(tree: Tree, settings: _Settings, labels: Labels) -> _Names:
     given, lists = content.get('names'), {}
     if isinstance(given, str):  # darknet's file
         place = settings.place(given, 'train')
-        given = _name_list(place, labels) if place is not None else []
+        given = _lines(place, labels) if place is not None else []
     if not given:
         for file in tree.with_suffix('.txt', '.names'):
             if file.name in _NAME_LISTS:
-                lists.setdefault(file.parent, _numbered(_name_list(file, labels)))
+                lists.setdefault(file.parent, _numbered(_lines(file, labels)))
     names = _Names(_numbered(given or []), lists)
     for known in (names.given, *names.lists.values()):
         for _, name in sorted(known.items()):
@@ -353,8 +350,8 @@ def _names(tree: Tree, settings: _Settings, labels: Labels) -> _Names:
     return names
 
 
-def _name_list(file: Path, labels: Labels) -> list[str]:
-    """The names in a text file, one on each line; a line without a name counts, too."""
+def _lines(file: Path, labels: Labels) -> list[str]:
+    """The names in a text file, one on each line; an empty line between them counts, too."""
     try:
         return [line.strip() for line in read_text(file).strip('\r\n').splitlines()]
     except UserError as error:
@@ -471,12 +468,7 @@ def _named(content: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _of_list(tree: Tree, file: Path, labels: Labels, split: str) -> Iterator[Path]:
     """The images that a text file lists, one on each line."""
-    try:
-        lines = read_text(file).splitlines()
-    except UserError as error:
-        labels.report(file, UNREADABLE, str(error))
-        return
-    for name in filter(None, map(str.strip, lines)):
+    for name in filter(None, _lines(file, labels)):
         path = tree.find_image(name, file.parent, split)
         if path is None:
             labels.report(file, MISSING, tree.why_not_found(name, file.parent))
