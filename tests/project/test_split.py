@@ -87,8 +87,7 @@ def test_a_share_is_between_0_and_1(tmp_path: Path, share: object):
         create_project(made.darknet(tmp_path / 'data'), tmp_path / 'project', val_share=share)
 
 
-def test_the_share_is_an_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr('ptnt_mm.project.create._memory', lambda folder: None)
+def test_the_share_is_an_option(tmp_path: Path, untried):
     data, project = boxes(tmp_path / 'data', [f'{i}.jpg' for i in range(10)]), tmp_path / 'project'
     assert run('new', [str(data), str(project), '--val-share', '0.5']) == 0
     assert len(json.loads((project / 'labels' / 'val.json').read_text())['images']) == 5

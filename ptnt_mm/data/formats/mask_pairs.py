@@ -59,8 +59,8 @@ class Pairs:
         aside: All masks, and pictures with labels painted on.
         unused: Masks without an image.
         painted: Pictures with labels painted on.
-        others: For each kind of further masks: the mask that is used, the other mask of its image,
-            and the number of such images.
+        others: For each kind of further masks: an image, its other mask, and the number of such
+            images.
         unclear: A mask, and two images with its name, if nothing shows which is meant.
     """
 
@@ -208,7 +208,7 @@ def _found(tree: Tree) -> Pairs:
             pairs.masks = of_kind | pairs.masks
             ranks = dict.fromkeys(of_kind, _rank(kind)) | ranks
         elif ranks[known[0]] == _rank(kind):
-            pairs.others.append((pairs.masks[known[0]], of_kind[known[0]], len(known)))
+            pairs.others.append((known[0], of_kind[known[0]], len(known)))
     pairs.unused = sorted({mask.file for mask in masks} - pairs.aside)
     if pairs.masks:
         pairs.painted = sorted(p.file for p in painted)

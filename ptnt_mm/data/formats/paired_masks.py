@@ -111,10 +111,10 @@ def _set_masks_aside(collector: Collector) -> dict[Path, Path]:
         pictures = counted(len(pairs.painted), 'picture')
         example = tree.relative(pairs.painted[0])
         labels.notes.append(f'{pictures} with labels painted on are not read, such as {example}')
-    for used, other, count in pairs.others:
-        image = next(image for image, mask in pairs.masks.items() if mask == used)
+    for image, other, count in pairs.others:
+        used = tree.relative(pairs.masks[image])
         labels.notes.append(
-            f'{counted(count, "image")} with another mask: {tree.relative(used)} is read, and not '
+            f'{counted(count, "image")} with another mask: {used} is read, and not '
             f'{tree.relative(other)}, which {option_for(tree, image, other, count)} would read'
         )
     for mask in pairs.unused:
