@@ -36,12 +36,7 @@ _FEW = 0.1  # of the images of a usual class
 
 @dataclass(frozen=True)
 class _Level:
-    """The level of folders that are classes.
-
-    Attributes:
-        classes: The class of each folder, given without the folders of splits.
-        notes: How it was chosen, where this is not obvious.
-    """
+    """The class of each folder, given without those of splits; notes on how they were chosen."""
 
     classes: Mapping[Folder, str]
     notes: tuple[str, ...] = ()
