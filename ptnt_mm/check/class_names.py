@@ -34,7 +34,7 @@ def names_for_heads(data: Sequence[LoadedDataset]) -> tuple[str, ...]:
     for dataset in [dataset for dataset in data if dataset.trains] or data:
         if names_are_known(dataset):
             # With panoptic data, heads distinguish only things.
-            own = getattr(dataset.cls, 'METAINFO', {}) | dataset.metainfo
+            own = getattr(dataset.cls, 'METAINFO', {}) | dataset.data_set.metainfo
             return as_names(own.get('thing_classes')) or dataset.classes
     return ()
 
@@ -145,7 +145,7 @@ def _against_own_names(data: LoadedDataset) -> Iterator[Finding]:
             "type='BaseSegDataset' takes any names; set img_suffix, seg_map_suffix and "
             'reduce_zero_label with it',
         )
-    colours, count = (own | data.metainfo).get('palette') or (), len(data.classes)
+    colours, count = (own | data.data_set.metainfo).get('palette') or (), len(data.classes)
     # From a full palette, mmseg selects the colours of the chosen classes.
     picked = len(colours) > count and set(data.classes) < set(known)
     if len(colours) not in (0, count) and not picked:

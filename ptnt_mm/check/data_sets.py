@@ -68,11 +68,6 @@ class LoadedDataset:
         return self.data_set.settings
 
     @property
-    def metainfo(self) -> Mapping:
-        """The ``metainfo`` in its settings."""
-        return self.data_set.metainfo
-
-    @property
     def name(self) -> str:
         """The splits as text."""
         return ' and '.join(self.pipelines)
@@ -188,7 +183,8 @@ def check_files(view: ConfigView, splits: tuple[str, ...]) -> Iterator[Finding]:
 
 def misread_names(data: LoadedDataset) -> Iterator[Finding]:
     """Report class names that MMEngine misinterprets or does not read."""
-    if 'CLASSES' in data.metainfo and 'classes' not in data.metainfo:
+    stated = data.data_set.metainfo
+    if 'CLASSES' in stated and 'classes' not in stated:
         yield error(data.name, 'nothing reads metainfo.CLASSES', 'write classes=(...)')
     elif isinstance(data.stated, str):
         what = f'metainfo.classes is the text {data.stated!r}, not a tuple of names'

@@ -18,8 +18,8 @@ from ptnt_mm.check.data_sets import (
     evenly_spread,
     find_data_sets,
 )
-from ptnt_mm.config.build_errors import explain_build_error
-from ptnt_mm.config.settings import short_name, type_name
+from ptnt_mm.config.build import explain_build_error
+from ptnt_mm.config.settings import loads_annotations, short_name, type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.data.many_files import Folders
 from ptnt_mm.utils.findings import Finding, Severity, error, note, ok, report_wrong, warning
@@ -138,8 +138,7 @@ def has_masks(data: LoadedDataset) -> bool:
 
 def loading_of(pipeline: Sequence[Mapping]) -> Mapping:
     """The step of a pipeline that loads masks; empty if there is none."""
-    names = ((step, short_name(step)) for step in pipeline)
-    return next((s for s, name in names if name.startswith('Load') and 'Annotation' in name), {})
+    return next((step for step in pipeline if loads_annotations(short_name(step))), {})
 
 
 def needs_masks(view: ConfigView, split: str) -> bool:
@@ -228,12 +227,6 @@ def _without_image(data: LoadedDataset) -> Iterator[Finding]:
     yield from report_wrong(Severity.WARNING, data.name, spare, len(listed), what, advice)
 
 
-def number_of_classes(view: ConfigView) -> float:
-    """The number of classes of a classifier's head; infinity if unknown."""
-    head = view.model.get('head')
-    return head.get('num_classes', inf) if isinstance(head, dict) else inf
-
-
 def count_labels(entries: Iterable[Mapping]) -> Counter[int]:
     """Number of images by label. An image may have several labels, or none for prediction."""
     labels = (entry.get('gt_label', []) for entry in entries)
@@ -244,11 +237,13 @@ def count_labels(entries: Iterable[Mapping]) -> Counter[int]:
 
 def check_labels(data: list[LoadedDataset], view: ConfigView) -> Iterator[Finding]:
     """Count the images of each class, and report labels without a class."""
+    head = view.model.get('head')
+    number = head.get('num_classes', inf) if isinstance(head, Mapping) else inf
     for dataset in data:
         if dataset.is_left_out:
             continue
         counts = count_labels(() if dataset.built is None else dataset.built.data_list)
-        found = [*_findings_of_labels(dataset, counts, number_of_classes(view))]
+        found = [*_findings_of_labels(dataset, counts, number)]
         yield from found or check_list(dataset)
         if counts and not found:
             least, most = min(counts.values()), max(counts.values())

@@ -24,6 +24,7 @@ from ptnt_mm.utils.findings import (
     report_kinds,
     report_wrong,
 )
+from ptnt_mm.utils.numbers import is_pair
 from ptnt_mm.utils.text import counted
 
 _BROKEN = FindingKind('images not readable', Severity.ERROR, 'copy them again, or {remove}')
@@ -227,15 +228,10 @@ def _leaves_nothing(step: Mapping, size: tuple[int, int]) -> bool:
     if not step.get('keep_ratio') or 'Resize' not in type_name(step):
         return False
     # RandomResize chooses between two pairs.
-    pairs = filter(_is_pair, (scale, *scale) if isinstance(scale, (tuple, list)) else ())
+    pairs = filter(is_pair, (scale, *scale) if isinstance(scale, (tuple, list)) else ())
     factors = (min(max(pair) / max(size), min(pair) / min(size)) for pair in pairs)
     least = min(step.get('ratio_range') or (1,))
     return any(min(size) * factor * least < 0.5 for factor in factors)
-
-
-def _is_pair(scale: object) -> bool:
-    is_pair = isinstance(scale, (tuple, list)) and len(scale) == 2
-    return is_pair and all(isinstance(side, (int, float)) for side in scale)
 
 
 def _pixel_finding(

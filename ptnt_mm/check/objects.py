@@ -1,5 +1,6 @@
 """The objects of detectors: which ones mmdet loads, their boxes, and their masks."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
@@ -129,24 +130,24 @@ def _too_few(data: DetectionDataset, view: ConfigView) -> Iterator[Finding]:
         yield warning(data.name, what, 'use it only in val and test')
 
 
-_FORMAT = f'COCO has {CORNER_AND_SIZE.text} in pixels: convert them'
-
-
 def check_boxes(data: list[DetectionDataset]) -> Iterator[Finding]:
     """Check every box of every data set."""
     for dataset in data:
-        if dataset.file is not None and dataset.file.annotations:
-            found = [*_wrong_form_of_boxes(dataset)] or [
-                *_findings_of_boxes(dataset),
-                *_near_the_corner(dataset),
-            ]
-            yield from found or [ok(dataset.name, counted(len(dataset.boxes.values), 'box'))]
-
-
-def _wrong_form_of_boxes(data: DetectionDataset) -> Iterator[Finding]:
-    """Report the one mistake that explains why all boxes are wrong, if there is one."""
-    if (cause := find_cause(data.boxes, CORNER_AND_SIZE)) is not None:
-        yield from _report_boxes(Severity.ERROR, data, cause.chosen, cause.what, cause.advice)
+        if dataset.file is None or not dataset.file.annotations:
+            continue
+        # A single mistake may explain why all boxes are wrong.
+        if cause := find_cause(dataset.boxes, CORNER_AND_SIZE):
+            yield from _report_boxes(
+                Severity.ERROR, dataset, cause.chosen, cause.what, cause.advice
+            )
+            continue
+        found = list(_findings_of_boxes(dataset))
+        # In a different unit, all boxes of all images are there.
+        if corner := near_the_corner(dataset.boxes):
+            what, why = corner
+            advice = f'{why}; COCO has {CORNER_AND_SIZE.text} in pixels: convert them'
+            found.append(warning(dataset.name, what, advice))
+        yield from found or [ok(dataset.name, counted(len(dataset.boxes.values), 'box'))]
 
 
 def _findings_of_boxes(data: DetectionDataset) -> Iterator[Finding]:
@@ -188,13 +189,6 @@ def _is_lost(data: DetectionDataset) -> np.ndarray:
     return np.array(asked, bool) & ~data.is_loaded
 
 
-def _near_the_corner(data: DetectionDataset) -> Iterator[Finding]:
-    """Report boxes in a different unit: all boxes of all images are near the upper left corner."""
-    if (found := near_the_corner(data.boxes)) is not None:
-        what, why = found
-        yield warning(data.name, what, f'{why}; {_FORMAT}')
-
-
 def _report_boxes(
     severity: Severity, data: DetectionDataset, chosen: np.ndarray, what: str, advice: str
 ) -> Iterator[Finding]:
@@ -208,11 +202,6 @@ def _report_boxes(
     yield from report_wrong(severity, data.name, named, len(chosen), what, advice)
 
 
-# Types that can predict masks without being a mask_head.
-_ALSO_MASKS = ('Detectron2Wrapper', 'RTMDetInsHead', 'RTMDetInsSepBNHead')
-
-_OF_BOXES = ('BoxInstMaskHead',)  # mask heads that learn only from boxes
-
 # Masks that the quick half draws of a data set, evenly spread; the thorough half draws all.
 _SAMPLE = 5_000
 
@@ -220,43 +209,20 @@ _SAMPLE = 5_000
 def check_object_masks(
     data: list[DetectionDataset], view: ConfigView, thorough: bool
 ) -> Iterator[Finding]:
-    """Compare the needs of the heads with the pipelines, the annotations and the evaluators."""
-    heads = _mask_heads(view)
-    taught = [path for path, kind in heads.items() if kind not in _OF_BOXES]
-    measured = _splits_with_masks(view)
-    others = (
-        type_name(settings) in _ALSO_MASKS for _, settings in dicts_within(view.model, 'model')
-    )
-    if measured and not heads and not any(others):
-        what = "the evaluator's metric 'segm' needs masks, and the model has no mask head"
-        advice = "set metric='bbox', or use a config with a mask head"
-        yield error(' and '.join(measured), what, advice)
+    """Check the masks that heads learn from, or are measured with."""
+    has_heads, measured = _has_mask_heads(view), _splits_with_masks(view)
     for dataset in data:
-        pipeline = dataset.data_set.pipeline
-        learns = dataset.trains and any(map(_loads_masks, pipeline))
-        loads_objects = dataset.trains and dataset.reads_coco and pipeline
-        if loads_objects and not any(map(_loads_boxes, pipeline)):
-            advice = "add dict(type='LoadAnnotations', with_bbox=True) after the loading of images"
-            yield error(dataset.name, 'the pipeline loads no boxes', advice)
-        if loads_objects and taught and not learns:
-            what = f'{first_few(taught)} needs masks, which the pipeline does not load'
-            advice = "write dict(type='LoadAnnotations', with_bbox=True, with_mask=True)"
-            yield error(dataset.name, what, advice)
-        is_measured = bool(heads) and any(split in measured for split in dataset.pipelines)
+        learns = dataset.trains and any(map(_loads_masks, dataset.data_set.pipeline))
+        is_measured = has_heads and any(split in measured for split in dataset.pipelines)
         if dataset.file is not None and (learns or is_measured):
             yield from _findings_of_masks(dataset, thorough)
-    if not heads and not measured:
+    if not has_heads and not measured:
         yield note('model', 'has no mask head: masks were not checked')
 
 
-def _mask_heads(view: ConfigView) -> dict[str, str]:
-    """The paths of mask heads in the model's settings, and their types."""
-    return {
-        path: type_name(settings)
-        for path, settings in dicts_within(view.model, 'model')
-        if path.rpartition('.')[2].partition('[')[0] in ('mask_head', 'panoptic_head')
-        and settings.get('type')
-    }
+def _has_mask_heads(view: ConfigView) -> bool:
+    paths = (path for path, settings in dicts_within(view.model, 'model') if settings.get('type'))
+    return any(re.search(r'\.(mask|panoptic)_head(\[\d+\])?$', path) for path in paths)
 
 
 def _splits_with_masks(view: ConfigView) -> list[str]:
@@ -272,11 +238,6 @@ def _splits_with_masks(view: ConfigView) -> list[str]:
 
 def _loads_masks(transform: Mapping) -> bool:
     return short_name(transform).startswith('Load') and bool(transform.get('with_mask'))
-
-
-def _loads_boxes(transform: Mapping) -> bool:
-    name = short_name(transform)
-    return name.startswith('Load') and 'Annotation' in name and transform.get('with_bbox', True)
 
 
 def _findings_of_masks(data: DetectionDataset, thorough: bool) -> Iterator[Finding]:

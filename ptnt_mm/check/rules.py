@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from logging import getLevelNamesMapping
+from math import inf
 
 from ptnt_mm.config.settings import dicts_within, is_warm_up, short_name, type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.findings import Finding, Severity
-from ptnt_mm.utils.numbers import is_number
+from ptnt_mm.utils.numbers import is_number, is_pair
 
 
 @dataclass(frozen=True)
@@ -111,19 +112,9 @@ EARLY = 0.8  # share of training, after which schedules may be over
 SMALL = 32  # pixels: CIFAR's images are as large
 
 
-def below(limit: float, but: tuple = ()) -> Predicate:
-    """A number less than ``limit``, with exceptions."""
-    return lambda s: is_number(s.value) and s.value < limit and s.value not in but
-
-
-def outside(least: float, most: float) -> Predicate:
-    """A number that is not in [least, most]."""
-    return lambda s: is_number(s.value) and not least <= s.value <= most
-
-
-def above(limit: float) -> Predicate:
-    """A number above ``limit``."""
-    return lambda s: is_number(s.value) and s.value > limit
+def outside(least: float = -inf, most: float = inf, but: tuple = ()) -> Predicate:
+    """A number that is not in [least, most], with exceptions."""
+    return lambda s: is_number(s.value) and not least <= s.value <= most and s.value not in but
 
 
 def equal_to(expected: object) -> Predicate:
@@ -145,7 +136,7 @@ def not_a_count(setting: Setting) -> bool:
 def _after_the_end(setting: Setting) -> str | bool:
     """A number in the loop's unit that training never reaches."""
     length = setting.view.length
-    is_after = is_number(setting.value) and length.end < setting.value < float('inf')
+    is_after = is_number(setting.value) and length.end < setting.value < inf
     return is_after and f'training ends after {length.text}'
 
 
@@ -164,7 +155,7 @@ def counts_epochs_of_iterations(setting: Setting) -> bool:
     """A schedule or hook by epochs, explicitly or by default, in a loop by iterations."""
     has_unit = isinstance(setting.value, Mapping) and 'type' in setting.value
     by_epoch = has_unit and setting.value.get('by_epoch', True)
-    known = setting.view.length.end < float('inf')
+    known = setting.view.length.end < inf
     return bool(by_epoch) and known and not setting.view.length.by_epoch
 
 
@@ -195,7 +186,7 @@ def early_end(view: ConfigView, by_epoch: bool, end: float) -> float:
     found = [s for s in view.schedulers if isinstance(s, Mapping)]
     ends = [last_change(s) for s in found if s.get('by_epoch', True) == by_epoch]
     last = max(ends, default=0)
-    return last if last < EARLY * end < float('inf') else 0
+    return last if last < EARLY * end < inf else 0
 
 
 def last_change(schedule: Mapping) -> float:
@@ -208,18 +199,13 @@ def last_change(schedule: Mapping) -> float:
     if isinstance(milestones, (list, tuple)) and milestones and is_number(milestones[-1]):
         lasts = 2 * milestones[-1]  # recipes often have their last step at two thirds
     ends = (schedule.get('end'), begin + lasts if is_number(lasts) else None)
-    return min((end for end in ends if is_number(end)), default=float('inf'))
+    return min((end for end in ends if is_number(end)), default=inf)
 
 
 def ends_before_it_begins(setting: Setting) -> bool:
     """The end of a schedule that does not come after its beginning."""
     begin = setting.beside.get('begin', 0)
     return is_number(setting.value) and is_number(begin) and setting.value <= begin
-
-
-def without_workers(setting: Setting) -> bool:
-    """A setting of the workers of a loader that has none."""
-    return bool(setting.value) and setting.beside.get('num_workers', 0) == 0
 
 
 def augments(setting: Setting) -> str | bool:
@@ -238,20 +224,16 @@ def windows_lack(setting: Setting) -> str | bool:
     return setting.value == 'slide' and ' and '.join(lacking)
 
 
-def _is_pair(value: object) -> bool:
-    return isinstance(value, (list, tuple)) and len(value) == 2 and all(map(is_number, value))
-
-
 def is_no_pair(setting: Setting) -> bool:
     """The size or stride of sliding windows that is not two numbers."""
     is_used = setting.beside.get('mode') == 'slide' and setting.value is not None
-    return is_used and not _is_pair(setting.value)
+    return is_used and not is_pair(setting.value)
 
 
 def leaves_gaps(setting: Setting) -> str | bool:
     """A stride that is longer than the window; returns the window."""
     crop = setting.beside.get('crop_size')
-    if setting.beside.get('mode') != 'slide' or not (_is_pair(crop) and _is_pair(setting.value)):
+    if setting.beside.get('mode') != 'slide' or not (is_pair(crop) and is_pair(setting.value)):
         return False
     pairs = zip(setting.value, crop, strict=False)
     return any(step > side for step, side in pairs) and f'windows of {tuple(crop)}'
@@ -281,7 +263,7 @@ def not_ascending(setting: Setting) -> bool:
 def is_alone(setting: Setting) -> str | bool:
     """A part of an evaluation that is missing while others exist; returns the others."""
     split, _, part = setting.path.partition('_')
-    if setting.value is not None or part not in _PARTS:
+    if setting.value not in (None, []) or part not in _PARTS:
         return False
     others = [f'{split}_{other}' for other in _PARTS]
     return ' and '.join(o for o in others if setting.view.config.get(o) is not None)
@@ -315,7 +297,7 @@ def evaluates_often(setting: Setting) -> bool:
     """An interval of so few iterations that epochs were probably meant."""
     length = setting.view.length
     often = is_number(setting.value) and 0 < setting.value <= 10
-    return often and not length.by_epoch and 1000 < length.end < float('inf')
+    return often and not length.by_epoch and 1000 < length.end < inf
 
 
 ERROR, WARNING = Severity.ERROR, Severity.WARNING
@@ -344,18 +326,16 @@ RULES = (
     # Post-processing
     Rule('model.test_cfg', equal_to(None), ERROR, 'is None: heads need it to select detections',
          'write test_cfg=dict(score_thr=0.05, max_per_img=100, ...)', scopes=('mmdet',)),
-    Rule(tuple(f'{path}max_per_img' for path in _TESTING), below(1, but=(-1,)), ERROR,
+    Rule(tuple(f'{path}max_per_img' for path in _TESTING), outside(least=1, but=(-1,)), ERROR,
          'is {value}: nothing is ever detected', 'write the number to keep, such as 100'),
-    Rule(tuple(f'{path}nms_pre' for path in _TESTING), below(1, but=(-1,)), ERROR,
+    Rule(tuple(f'{path}nms_pre' for path in _TESTING), outside(least=1, but=(-1,)), ERROR,
          'is {value}', 'write the number of candidates per level, such as 1000; -1 keeps all'),
     Rule('model.test_cfg.*score_thr', outside(0, 0.999999), ERROR,
          'is {value}: scores are between 0 and 1', 'write 0.05 for 5 %'),
-    Rule('model.test_cfg.*mask_thr_binary', above(0.999999), ERROR,
+    Rule('model.test_cfg.*mask_thr_binary', outside(most=0.999999), ERROR,
          'is {value}: probabilities are between 0 and 1, and no mask has a pixel', 'write 0.5'),
     Rule(tuple(f'{path}iou_{end}' for path in _TESTING for end in ('threshold', 'thr')),
          outside(0, 1), ERROR, 'is {value}: overlaps are between 0 and 1', 'write 0.5 for 50 %'),
-    Rule('model.test_cfg.mode', lambda s: s.value not in ('slide', 'whole', 'slide_flip'), ERROR,
-         "is {value!r}, expected 'slide' or 'whole'", scopes=('mmseg',)),
     Rule('model.test_cfg.mode', windows_lack, ERROR, "is 'slide' without {found}",
          'write both in pixels: crop_size=(512, 512), stride=(341, 341)', scopes=('mmseg',)),
     Rule(('model.test_cfg.crop_size', 'model.test_cfg.stride'), is_no_pair, ERROR,
@@ -370,32 +350,29 @@ RULES = (
     Rule('model.train_cfg.*pos_iou_thr', below_neg_iou_thr, ERROR,
          'is {value}, less than neg_iou_thr={found}',
          'a box between the two would be both positive and negative'),
-    Rule('model.train_cfg.*sampler.num', below(1), ERROR, 'is {value}: no box is used in training'),
+    Rule('model.train_cfg.*sampler.num', outside(least=1), ERROR,
+         'is {value}: no box is used in training'),
     Rule('model.train_cfg.*sampler.pos_fraction', outside(0.000001, 1), ERROR,
          'is {value}, expected a share above 0 and up to 1'),
-    Rule('model.*loss_weight', below(0), ERROR, 'is {value}: the model would learn the opposite'),
+    Rule('model.*loss_weight', outside(least=0), ERROR,
+         'is {value}: the model would learn the opposite'),
     Rule('model.*loss_weight', equal_to(0), WARNING, 'is 0: this loss has no effect',
          'remove the loss, or set a weight above 0'),
-    Rule(('model.*drop_path_rate', 'model.*drop_rate', 'model.*dropout_ratio'), above(0.999), ERROR,
-         'is {value}, expected a share from 0 to less than 1'),
+    Rule(('model.*drop_path_rate', 'model.*drop_rate', 'model.*dropout_ratio'),
+         outside(most=0.999), ERROR, 'is {value}, expected a share from 0 to less than 1'),
     # The optimizer
-    Rule('optim_wrapper.optimizer.weight_decay', below(0), ERROR, 'is {value}: weights would grow'),
-    Rule('optim_wrapper.optimizer.weight_decay', above(0.999999), WARNING,
+    Rule('optim_wrapper.optimizer.weight_decay', outside(least=0), ERROR,
+         'is {value}: weights would grow'),
+    Rule('optim_wrapper.optimizer.weight_decay', outside(most=0.999999), WARNING,
          'is {value}: published recipes use 0.0001 to 0.3'),
     Rule('optim_wrapper.optimizer.momentum', outside(0, 0.999999), ERROR,
          'is {value}, expected a share from 0 to less than 1', 'published recipes use 0.9'),
-    Rule('optim_wrapper.clip_grad.max_norm', below(1e-9), ERROR,
-         'is {value}: all gradients would become 0',
-         'write the largest norm of gradients, such as 1.0'),
-    Rule('optim_wrapper.clip_grad.clip_value', below(1e-9), ERROR,
-         'is {value}: all gradients would become 0'),
-    Rule('optim_wrapper.accumulative_counts', below(1), ERROR, 'is {value}, expected 1 or more'),
+    Rule(('optim_wrapper.clip_grad.max_norm', 'optim_wrapper.clip_grad.clip_value'),
+         outside(least=1e-9), ERROR, 'is {value}: all gradients would become 0',
+         'write the largest norm or value of a gradient, such as 1.0'),
+    Rule(('optim_wrapper.accumulative_counts', 'default_hooks.logger.interval'), outside(least=1),
+         ERROR, 'is {value}, expected 1 or more'),
     # Loaders
-    Rule('*_dataloader.num_workers', below(0), ERROR, 'is {value}',
-         'write 0 to load without workers'),
-    Rule('*_dataloader.batch_size', below(1), ERROR, 'is {value}, expected 1 or more'),
-    Rule(('*_dataloader.persistent_workers', '*_dataloader.prefetch_factor'), without_workers,
-         ERROR, 'is {value} with num_workers=0, which torch refuses', 'remove it'),
     Rule('train_dataloader.sampler.shuffle', equal_to(False), WARNING,
          'is False: images come in the same order each time', 'write True',
          scopes=('mmdet', 'mmseg', 'mmpretrain'), kinds=('DefaultSampler', 'InfiniteSampler')),
@@ -425,8 +402,8 @@ RULES = (
          'may be skipped, and others may take their place', 'write test_mode=True',
          scopes=('mmdet',)),
     # Length and schedule
-    Rule(('val_*', 'test_*'), is_alone, ERROR, 'is None, unlike {found}: MMEngine needs all three',
-         'set all, or none'),
+    Rule(('val_*', 'test_*'), is_alone, ERROR,
+         'is {value}, unlike {found}: MMEngine needs all three', 'set all, or none'),
     Rule(('train_cfg.max_epochs', 'train_cfg.max_iters', 'train_cfg.val_interval'), not_a_count,
          ERROR, 'is {value!r}, expected an integer above 0'),
     Rule('train_cfg.val_interval', evaluates_often, WARNING,
@@ -437,14 +414,13 @@ RULES = (
          'is {value}, but {found}: it is never evaluated'),
     Rule('default_hooks.checkpoint.interval', after_the_end, WARNING,
          'is {value}, but {found}: if training stops before, nothing is saved'),
-    Rule('default_hooks.checkpoint.interval', below(1, but=(-1,)), ERROR,
+    Rule('default_hooks.checkpoint.interval', outside(least=1, but=(-1,)), ERROR,
          'is {value}, expected 1 or more', '-1 saves only the last'),
     Rule('default_hooks.checkpoint', counts_epochs_of_iterations, WARNING,
          'counts epochs, but training counts iterations: it saves once, at the end',
          'write by_epoch=False, and interval in iterations'),
     Rule('default_hooks.checkpoint', saves_often, WARNING,
          'has by_epoch=False, and saves every {value[interval]} iterations', 'write by_epoch=True'),
-    Rule('default_hooks.logger.interval', below(1), ERROR, 'is {value}, expected 1 or more'),
     Rule(('param_scheduler', 'param_scheduler[*]'), counts_epochs_of_iterations, ERROR,
          'counts epochs, stated or by default, but training counts iterations: it would never step',
          'write by_epoch=False, and begin, end and milestones in iterations'),
@@ -463,7 +439,7 @@ RULES = (
          'is {value}, not after its begin'),
     Rule('log_level', lambda s: str(s.value) not in (*getLevelNamesMapping(), 'None'), ERROR,
          'is {value!r}, expected INFO, WARNING, ERROR or DEBUG'),
-    Rule('custom_hooks[*].momentum', above(0.5), WARNING,
+    Rule('custom_hooks[*].momentum', outside(most=0.5), WARNING,
          'is {value}: in MMEngine it is the share of the new weights',
          'write 0.0002 for a decay of 0.9998',
          kinds=('EMAHook',)),

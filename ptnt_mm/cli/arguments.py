@@ -7,33 +7,19 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Argument:
-    """A word of a command line that needs no flag.
+    """A word of a command line that needs no flag."""
 
-    Attributes:
-        name: Its name, also in Python.
-        about: Its meaning in one sentence without a full stop; empty to hide it.
-        type: Reads a word; None for text.
-        default: The value if it is not given.
-        metavar: How the help shows the value.
-        choices: The values that there are; empty for any.
-        nargs: How many words there are, as argparse expects it; None for one.
-        instead_of: The argument of the same command that it excludes.
-        flags: Of an option, if they are not made from the name.
-        alone: The value of an option's flag without a value; None if it needs one.
-        required: Whether an option must be given.
-    """
-
-    name: str
-    about: str
-    type: Callable[[str], Any] | None = None
+    name: str  # also in Python
+    about: str  # its meaning in one sentence without a full stop; empty to hide it
+    type: Callable[[str], Any] | None = None  # reads a word; None for text
     default: Any = None
-    metavar: str | tuple[str, ...] | None = None
-    choices: tuple[str, ...] = ()
-    nargs: int | str | None = None
-    instead_of: str = ''
-    flags: tuple[str, ...] = ()
-    alone: str | None = None
-    required: bool = False
+    metavar: str | tuple[str, ...] | None = None  # how the help shows the value
+    choices: tuple[str, ...] = ()  # empty for any value
+    nargs: int | str | None = None  # how many words, as argparse expects it; None for one
+    instead_of: str = ''  # the argument of the same command that it excludes
+    flags: tuple[str, ...] = ()  # of an option, if they are not made from the name
+    alone: str | None = None  # an option's value if its flag has none; None if it needs one
+    required: bool = False  # whether an option must be given
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -98,27 +84,16 @@ class Switch(Option):
 
 @dataclass(frozen=True)
 class Command:
-    """A command of ``ptnt``, or a part of one.
+    """A command of ``ptnt``, or a part of one."""
 
-    Attributes:
-        name: Its first word.
-        title: Its line in a list of commands.
-        about: The start of its help, with an example.
-        words: What only the command line has.
-        keywords: The keyword arguments of the function with this name in `ptnt_mm.api`.
-        function: The name of that function, if it differs.
-        parts: Commands that may follow the first word.
-        needs_part: Whether one of them must follow.
-    """
-
-    name: str
-    title: str
-    about: str = ''
-    words: tuple[Argument, ...] = ()
-    keywords: tuple[Option, ...] = ()
-    function: str = ''
-    parts: tuple['Command', ...] = ()
-    needs_part: bool = False
+    name: str  # its first word
+    title: str  # its line in a list of commands
+    about: str = ''  # the start of its help, with an example
+    words: tuple[Argument, ...] = ()  # what only the command line has
+    keywords: tuple[Option, ...] = ()  # arguments of the function with this name in `ptnt_mm.api`
+    function: str = ''  # the name of that function, if it differs
+    parts: tuple['Command', ...] = ()  # commands that may follow the first word
+    needs_part: bool = False  # whether one of them must follow
 
     def choices(self) -> Iterator[list[Argument]]:
         """All arguments in the order of the help: only one of each list can be given."""

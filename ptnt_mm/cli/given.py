@@ -3,10 +3,13 @@
 import os
 import shlex
 from argparse import Namespace
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from ptnt_mm.cli.start import command_line
 from ptnt_mm.config.zoo import find_config
+from ptnt_mm.export.format_names import choose_format
 from ptnt_mm.utils.atomic_files import check_new
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights.published import locate, require_weights
@@ -21,12 +24,19 @@ def check_given(name: str, args: Namespace) -> None:
         args: Its arguments.
     """
     given = {key: value for key, value in vars(args).items() if value is not None}
-    for key, check in (_OF_ALL | _OF_COMMAND.get(name, {})).items():
+    for key, check in _OF_ALL.items():
         if key in given:
-            check(given[key], args)
+            check(given[key])
+    # A run that is resumed does not need them, but its command may be repeated.
+    if 'resume' not in given:
+        for key in ('pretrained', 'weights', 'teacher_weights'):
+            if given.get(key, 'none') not in ('published', 'none'):
+                require_weights(given[key])
+    if name in _OF_COMMAND:
+        _OF_COMMAND[name](args)
 
 
-def _launcher(launcher: str, args: Namespace) -> None:
+def _launcher(launcher: str) -> None:
     if launcher == 'pytorch' and 'RANK' not in os.environ:
         program, *words = command_line()
         words = ['-m', 'ptnt_mm', *words] if program == 'ptnt' else words
@@ -36,15 +46,16 @@ def _launcher(launcher: str, args: Namespace) -> None:
         )
 
 
-def _config(config: str, args: Namespace) -> None:
-    if Path(config).suffix in ('.yaml', '.yml') and _names_images(Path(config)):
+def _config(config: str | Path) -> None:
+    file = Path(config)
+    if file.suffix in ('.yaml', '.yml') and _names_images(file):
         raise UserError(
             f'{config} names images and labels, and is no config: make a project of it first, '
             f'`ptnt new {config} PROJECT`'
         )
-    if Path(config).is_dir() or Path(config).suffix in ('', '.py'):
+    if file.is_dir() or file.suffix in ('', '.py'):
         find_config(config)
-    elif not Path(config).is_file():  # `ptnt infer` takes exported files as well
+    elif not file.is_file():  # `ptnt infer` takes exported files as well
         raise UserError(f'there is no file {config}')
 
 
@@ -56,127 +67,83 @@ def _names_images(file: Path) -> bool:
     return 'names' in keys and 'model' not in keys
 
 
-def _checkpoint(checkpoint: str, args: Namespace) -> None:
-    require_checkpoint(checkpoint)
+def _folders(*folders: Path) -> None:
+    for folder in folders:
+        if not folder.is_dir():
+            raise UserError(f'there is no folder {folder}')
 
 
-def _run_or_checkpoint(load_from: str, args: Namespace) -> None:
-    if not Path(load_from).is_dir():
-        require_checkpoint(load_from)
+_OF_ALL: dict[str, Callable[[Any], object]] = {
+    'launcher': _launcher,
+    'config': _config,
+    'checkpoint': require_checkpoint,
+    'load_from': lambda path: Path(path).is_dir() or require_checkpoint(path),
+    'resume': lambda path: path == 'auto' or require_checkpoint(path),
+    'calibrate': _folders,
+    'work_dirs': lambda folders: _folders(*folders),
+}
+"""How an argument is checked, by its name; the checks of several are tried in this order."""
 
 
-def _resume(resume: str, args: Namespace) -> None:
-    if resume != 'auto':
-        require_checkpoint(resume)
-
-
-def _weights(weights: str, args: Namespace) -> None:
-    # A run that is resumed does not need them, but its command may be repeated.
-    if weights not in ('published', 'none') and getattr(args, 'resume', None) is None:
-        require_weights(weights)
-
-
-def _weights_file(file: str, args: Namespace) -> None:
-    require_checkpoint(locate(file))
-
-
-def _export_file(out: Path, args: Namespace) -> None:
-    from ptnt_mm.export.format_names import choose_format
-
-    choose_format(out, args.format)
-    check_new(out, args.overwrite)
-
-
-def _new_file(out: Path, args: Namespace) -> None:
-    check_new(out, args.overwrite)
-
-
-def _format(name: str, args: Namespace) -> None:
+def _new(args: Namespace) -> None:
+    # NumPy and OpenCV, which other commands need not wait for here.
     from ptnt_mm.data.recognise import require_known
-
-    require_known(name, None)
-
-
-def _task(name: str, args: Namespace) -> None:
-    from ptnt_mm.data.recognise import require_known
-
-    require_known(None, name)
-
-
-def _detector(name: str, args: Namespace) -> None:
     from ptnt_mm.project.detectors import task_of
+    from ptnt_mm.project.folders import check_place, data_folder
 
-    task_of(name)
+    check_place(data_folder(args.data), args.folder)
+    if args.like is not None:
+        _config(args.like)
+    require_known(args.format, args.task)
+    if args.detector is not None:
+        task_of(args.detector)
+    if args.backbone is not None:
+        _backbone(args.backbone)
 
 
-def _backbone(name: str, args: Namespace) -> None:
+def _backbone(name: str) -> None:
     from ptnt_mm.project.backbone_table import row_of
 
     row_of(name)
 
 
-def _data(data: Path, args: Namespace) -> None:
-    from ptnt_mm.project.folders import check_place, data_folder
-
-    check_place(data_folder(data), args.folder)
-
-
-def _project(project: str, args: Namespace) -> None:
-    find_config(str(project))
+def _pretrain(args: Namespace) -> None:
+    _folders(args.images)
+    check_new(args.file, args.overwrite)
+    _backbone(args.backbone)
 
 
-def _source(source: str, args: Namespace) -> None:
+def _report(args: Namespace) -> None:
+    if args.data is not None:
+        find_config(args.data)
+
+
+def _infer(args: Namespace) -> None:
     from ptnt_mm.data.image_files import require_source
 
-    require_source(source)
+    require_source(args.source)
 
 
-def _folder(folder: Path, args: Namespace) -> None:
-    if not folder.is_dir():
-        raise UserError(f'there is no folder {folder}')
+def _export(args: Namespace) -> None:
+    choose_format(args.out, args.format)
+    check_new(args.out, args.overwrite)
 
 
-def _folders(folders: list[Path], args: Namespace) -> None:
-    for folder in folders:
-        _folder(folder, args)
-
-
-def _checkpoint_and_images(files: list[str], args: Namespace) -> None:
-    first, *images = files
+def _visualize(args: Namespace) -> None:
+    first, *images = args.files
     if images or not Path(first).is_dir():  # a folder alone has its own message
         for file in (first, *images):
             if not is_address(file) and not Path(file).exists():
                 raise UserError(f'there is no file {file}')
 
 
-_OF_ALL = {
-    'launcher': _launcher,
-    'config': _config,
-    'checkpoint': _checkpoint,
-    'load_from': _run_or_checkpoint,
-    'resume': _resume,
-    'pretrained': _weights,
-    'weights': _weights,
-    'teacher_weights': _weights,
-    'calibrate': _folder,
-    'work_dirs': _folders,
-    'source': _source,
-}
-"""How an argument is checked, by its name; the checks of several are tried in this order."""
-
 _OF_COMMAND = {
-    'new': dict(
-        data=_data,
-        like=_config,
-        format=_format,
-        task=_task,
-        detector=_detector,
-        backbone=_backbone,
-    ),
-    'pretrain': dict(images=_folder, file=_new_file, backbone=_backbone),
-    'report': dict(data=_project),
-    'export': dict(out=_export_file),
-    'visualize': dict(files=_checkpoint_and_images),
-    'checkpoint': dict(file=_weights_file),
+    'new': _new,
+    'pretrain': _pretrain,
+    'report': _report,
+    'infer': _infer,
+    'export': _export,
+    'visualize': _visualize,
+    'checkpoint': lambda args: require_checkpoint(locate(args.file)),
 }
-"""Arguments that only a command has, or that mean something else there."""
+"""The checks of arguments that only a command has, or that mean something else there."""

@@ -111,7 +111,6 @@ def parser_of(name: str) -> Parser:
 
 
 def _add(parser: Parser, command: Command) -> None:
-    """Add the arguments of a command to its parser."""
     for alternatives in command.choices():
         several = len(alternatives) > 1
         owner = parser.add_mutually_exclusive_group() if several else parser
@@ -141,19 +140,15 @@ def importing() -> Iterator[None]:
             ptnt_mm.register()
             yield
             silence_imported()
-            _quiet_logger()
+            with suppress(ImportError):
+                from mmengine.logging import MMLogger
+
+                # The hosts use the default logger outside of runs.
+                use_terminal(MMLogger.get_current_instance())
     except ImportError as error:
         sys.exit(f'error: {error}. ptnt doctor shows what to install')
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def _quiet_logger() -> None:
-    """Make MMEngine's default logger, which the hosts use outside of runs, print less."""
-    with suppress(ImportError):
-        from mmengine.logging import MMLogger
-
-        use_terminal(MMLogger.get_current_instance())
 
 
 def announce() -> None:

@@ -43,13 +43,11 @@ def after_new(
         names = (name if top_1 is None else f'{name} {top_1}' for name, top_1, _ in rows)
         starts.append(f'  {source}: {", ".join(names)}')
     project = shlex.quote(str(folder))
+    if has_errors:
+        following = f'Next: correct the errors above, then check again:\n  ptnt check {project}'
+        return '\n'.join(starts), following
     following = [f'  ptnt {word} {project}' for word in ('train', 'test', 'report', 'infer PHOTOS')]
     following = ['Next:', *following, f'  ptnt export {project} --out model.onnx']
-    if has_errors:
-        following = [
-            'Next: correct the errors above, then check again:',
-            f'  ptnt check {project}',
-        ]
     return '\n'.join(starts), '\n'.join(following)
 
 

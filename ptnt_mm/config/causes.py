@@ -11,7 +11,7 @@ from enum import Enum, auto
 from typing import Any
 
 from ptnt_mm.config import recognisers as by
-from ptnt_mm.config.frames import failing_line
+from ptnt_mm.config.frames import failing_line, is_in_loss, is_in_metric
 
 
 class Kind(Enum):
@@ -21,8 +21,8 @@ class Kind(Enum):
     DISK = auto()  # nothing can be written to it any more; also while a run is built
     STORAGE = auto()  # a file has disappeared, or what it is on does not respond
     PROCESS = auto()  # memory, or another process of the run
-    CONFIG = auto()  # a class or an argument in it; also while it is built (`build_errors.py`)
-    # While a data set is built (`build_errors.py`):
+    CONFIG = auto()  # a class or an argument in it; also while it is built (`build.py`)
+    # While a data set is built (`build.py`):
     DATA = auto()  # its files are not there
     # While a config is read (`config/read.py`), or a host is imported (`config/hosts.py`):
     SYNTAX = auto()  # a file is not Python
@@ -93,6 +93,29 @@ CAUSES = (
     ),
     Cause(Kind.CONFIG, by.not_registered, '{unknown}'),
     Cause(Kind.CONFIG, by.refused_argument, '{cls}: {unknown}'),
+    Cause(
+        Kind.CONFIG,
+        by.message(r"'InstanceData' .* no attribute '(?P<absent>bboxes|masks)'", is_in_loss),
+        'the pipeline loads no {absent}',
+        "Write dict(type='LoadAnnotations', with_bbox=True), and for masks with_mask=True",
+    ),
+    Cause(
+        Kind.CONFIG,
+        by.message('segm is not in results'),
+        "the evaluator's metric 'segm' needs masks, and the model predicts none",
+        "Write metric='bbox', or use a config with a mask head",
+    ),
+    Cause(
+        Kind.CONFIG,
+        by.message(r'metrics (?P<given>\[.+\]) is not supported'),
+        'iou_metrics is {given}, expected mIoU, mDice or mFscore',
+    ),
+    Cause(
+        Kind.CONFIG,
+        by.message("^'classes'$", is_in_metric),
+        'the data set has no class names',
+        "Write metainfo=dict(classes=('name', ...))",
+    ),
     Cause(
         Kind.DATA,
         by.failed_data_download,
@@ -170,8 +193,3 @@ def one_line(error: BaseException, named: bool = False) -> str:
     if not message:
         return ': '.join(filter(None, (name, failing_line(error))))
     return f'{name}: {message}' if named else message
-
-
-def is_about_the_disk(error: BaseException) -> bool:
-    """Whether writing failed for a reason that affects all files, such as a full disk."""
-    return explain(error, Kind.DISK) is not None

@@ -3,7 +3,7 @@
 import importlib
 import io
 import warnings
-from contextlib import contextmanager, redirect_stdout
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 
 from ptnt_mm.config.causes import Kind, explain
@@ -43,7 +43,13 @@ HOSTS = {
 def import_host(scope: str) -> None:
     """Import the library that a config's default scope names, or raise a UserError."""
     try:
-        with without_garbage_collection(), _quiet_forks():
+        # OneDL's forks print about packages that our configs do not use, with print_log.
+        with (
+            without_garbage_collection(),
+            warnings.catch_warnings(),
+            redirect_stdout(io.StringIO()),
+        ):
+            warnings.filterwarnings('ignore', 'faster_coco_eval')
             importlib.import_module(scope)
             if scope in HOSTS:  # their registries would import these a moment later
                 for part in ('models', 'datasets', 'evaluation'):
@@ -53,11 +59,3 @@ def import_host(scope: str) -> None:
         raise UserError(f'{scope} cannot be imported: {absent}') from error
     except (ImportError, AssertionError) as error:
         raise UserError(f'{scope} cannot be imported: {error}. Run ptnt doctor') from error
-
-
-@contextmanager
-def _quiet_forks():
-    """Hide what OneDL's forks of the hosts print about packages that our configs do not use."""
-    with warnings.catch_warnings(), redirect_stdout(io.StringIO()):  # print_log prints here
-        warnings.filterwarnings('ignore', 'faster_coco_eval')
-        yield

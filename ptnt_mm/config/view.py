@@ -337,17 +337,12 @@ class DataSet:
         """The annotation file and the folders of images and masks that are set, local and read."""
         prefixes = dict(self.prefixes)
         steps = (step for _, step in dicts_within(self.pipeline, 'pipeline'))
-        if not any(map(_reads_segments, steps)):
+        if not any(step.get('with_seg', 'Panoptic' in type_name(step)) for step in steps):
             # mmdet's configs for instances inherit that of their panoptic ones.
             prefixes.pop('seg', None)
         for name in (self.settings.get('ann_file'), *prefixes.values()):
             if (path := self.path(name)) is not None:
                 yield path
-
-
-def _reads_segments(transform: Mapping) -> bool:
-    """Whether a transform of mmdet loads the folder ``seg``."""
-    return bool(transform.get('with_seg', 'Panoptic' in type_name(transform)))
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,7 @@ MMEngine, and torch with it, is imported where a config is read: a wrong name is
 """
 
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -97,20 +96,11 @@ def get_config(name: str) -> 'Config':
 
 
 def config_from_file(file: Path | str) -> 'Config':
-    """Read a config file as MMEngine does, without parsing the metafiles of its bases' packages."""
-    from mmengine.config import Config
+    """Read a config file as MMEngine does, but find ``mmdet::`` bases by their path in the package.
 
-    with _bases_by_path():
-        return Config.fromfile(file)
-
-
-@contextmanager
-def _bases_by_path() -> Iterator[None]:
-    """Let MMEngine find ``mmdet::`` bases by their path in the package.
-
-    It parses all metafiles of the package first, 200 of mmdet, which takes longer than all the rest
-    of reading a config, and finds none of OneDL's mmseg. No subclass can override it: MMEngine
-    calls it by the name of its class. What is not found by path, it still looks for itself.
+    MMEngine parses all metafiles of the package first, 200 of mmdet, which takes longer than all
+    the rest of reading a config, and finds none of OneDL's mmseg. No subclass can override it:
+    MMEngine calls it by the name of its class. It still looks for what is not found by path.
     """
     from mmengine.config import Config
 
@@ -125,7 +115,7 @@ def _bases_by_path() -> Iterator[None]:
 
     Config._get_cfg_path = staticmethod(find)
     try:
-        yield
+        return Config.fromfile(file)
     finally:
         Config._get_cfg_path = staticmethod(find_base)
 

@@ -216,7 +216,7 @@ def read_values(file: Path) -> np.ndarray:
     Raises:
         Exception: of any kind, if it cannot be decoded.
     """
-    pixels, is_jpeg = read_pixels(file)
+    pixels, is_jpeg = _read_pixels(file)
     return _black_or_white(pixels) if is_jpeg else pixels
 
 
@@ -237,7 +237,7 @@ def read_thinned(file: Path, side: int) -> np.ndarray | None:
         At most ``side`` x ``side`` values; None if the file cannot be read.
     """
     try:
-        pixels, is_jpeg = read_pixels(file)
+        pixels, is_jpeg = _read_pixels(file)
     except Exception:  # decoders may raise anything
         return None
     if is_jpeg:
@@ -247,12 +247,8 @@ def read_thinned(file: Path, side: int) -> np.ndarray | None:
     return pixels[::step, ::step]
 
 
-def read_pixels(file: Path) -> tuple[np.ndarray, bool]:
-    """The values of any image, as of a mask, and whether JPEG may have changed them.
-
-    Raises:
-        Exception: of any kind, if it cannot be decoded.
-    """
+def _read_pixels(file: Path) -> tuple[np.ndarray, bool]:
+    """The values of any image, as of a mask, and whether JPEG may have changed them."""
     with Image.open(file, formats=DECODERS) as stored:
         is_jpeg = stored.format == 'JPEG'
         if stored.mode in ('RGBA', 'LA', 'PA', 'CMYK', 'RGBX', 'YCbCr'):
@@ -351,8 +347,7 @@ def _palette(count: int) -> list[int]:
 def voc_colour(index: int) -> tuple[int, int, int]:
     """The colour of an index in the palette of Pascal VOC: (0, 0, 0), (128, 0, 0), ..."""
     # The bits of the index go to the channels in turn, the lowest first, as their highest ones.
-    red, green, blue = (
+    return tuple(
         sum((index >> 3 * place + channel & 1) << 7 - place for place in range(3))
         for channel in range(3)
     )
-    return red, green, blue

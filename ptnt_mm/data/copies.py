@@ -10,15 +10,13 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from itertools import starmap
 from operator import sub
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from PIL import Image
 
-from ptnt_mm.data.many_files import on_threads
+from ptnt_mm.data.many_files import grouped, on_threads
 from ptnt_mm.data.tree import split_named
 from ptnt_mm.utils.text import natural_order
 
@@ -179,17 +177,13 @@ def crossing(
     """
     of_digest = {digests[path]: path for path in train}
     found = {path: of_digest[digests[path]] for path in other if digests[path] in of_digest}
-    trained = set(train)
-    paths = [*train, *other]
-    for group in _by_key(map(_name, paths)):
-        inside = [paths[i] for i in group if paths[i] in trained][:_ROWS]
-        for path in (paths[i] for i in group if paths[i] not in trained):
-            for copy in inside:
-                # Images of the same name may be numbered from 0 in each split.
-                is_other = copy.stem != path.stem
-                if is_other and _likeness(*stacked((path, copy), looks)) > _TURNED:
-                    found.setdefault(path, copy)
-    if train and other and len(paths) <= MOST_COMPARED:
+    by_name = grouped((_name(path), path) for path in train)
+    for path in other:
+        for copy in by_name.get(_name(path), ())[:_ROWS]:
+            # Images of the same name may be numbered from 0 in each split.
+            if copy.stem != path.stem and _likeness(*stacked((path, copy), looks)) > _TURNED:
+                found.setdefault(path, copy)
+    if train and other and len(train) + len(other) <= MOST_COMPARED:
         of_train, of_other = stacked(train, looks), stacked(other, looks)
         for start in range(0, len(other), _ROWS):
             correlation = of_other[start : start + _ROWS] @ of_train.T
@@ -219,21 +213,13 @@ def _joined(groups: Groups, count: int) -> Groups:
     for first, *others in groups:
         for other in others:
             parent[root(other)] = root(first)
-    return list(_grouped(map(root, range(count))).values())
-
-
-def _grouped(keys: Iterable[Hashable]) -> dict[Any, list[int]]:
-    """The places of each key."""
-    found = defaultdict(list)
-    for i, key in enumerate(keys):
-        found[key].append(i)
-    return found
+    return list(grouped((root(i), i) for i in range(count)).values())
 
 
 def _by_key(keys: Iterable[Hashable | None]) -> Groups:
     """The groups of two or more places with the same key that is not None."""
-    found = _grouped(keys)
-    return [group for key, group in found.items() if key is not None and len(group) > 1]
+    found = grouped((key, i) for i, key in enumerate(keys) if key is not None)
+    return [group for group in found.values() if len(group) > 1]
 
 
 def _is_large(group: Sequence[int], count: int) -> bool:
@@ -257,13 +243,12 @@ def _with_originals(paths: Sequence[Path]) -> Groups:
     """Images whose names begin with that of another in the same folder: a.jpg and a_left.jpg."""
     stems = [(path.parent, path.stem.casefold()) for path in paths]
     known = {stem: i for i, stem in enumerate(stems)}
-
-    def original(folder: Path, stem: str) -> int | None:
+    found: dict[int, list[int]] = defaultdict(list)
+    for i, (folder, stem) in enumerate(stems):
         begins = ((folder, stem[: match.start()]) for match in re.finditer(r'[_\-. (]', stem))
-        return next((known[begin] for begin in begins if begin in known), None)
-
-    found = _grouped(starmap(original, stems))
-    return [[i, *changed] for i, changed in found.items() if i is not None]
+        if (begin := next(filter(known.__contains__, begins), None)) is not None:
+            found[known[begin]].append(i)
+    return [[original, *changed] for original, changed in found.items()]
 
 
 def _tiles(names: Sequence[tuple[str, ...]]) -> Groups:

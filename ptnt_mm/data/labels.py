@@ -226,6 +226,12 @@ def box_around(points: Sequence[float]) -> Box:
     return left, top, max(points[::2]) - left, max(points[1::2]) - top
 
 
+def outlined(label: str, *polygons: list[float]) -> LabelledObject:
+    """The object inside one or more polygons x, y, x, y, ..."""
+    around = box_around([value for polygon in polygons for value in polygon])
+    return LabelledObject(label, around, list(polygons))
+
+
 def box_between(left: float, top: float, right: float, bottom: float) -> Box:
     """The box between two corners; its area is 0 if they are swapped."""
     return left, top, right - left, bottom - top

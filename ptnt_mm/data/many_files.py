@@ -1,6 +1,7 @@
-"""Check many files: by listing their folders, or on several threads."""
+"""Check many files: by listing their folders, in groups, or on several threads."""
 
 import os
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -12,7 +13,16 @@ from ptnt_mm.utils.progress import watched
 _THREADS = 8  # decoding releases Python's lock, and disks serve several readers well
 
 Item = TypeVar('Item')
+Key = TypeVar('Key')
 Result = TypeVar('Result')
+
+
+def grouped(pairs: Iterable[tuple[Key, Item]]) -> dict[Key, list[Item]]:
+    """The items of each key, in their order."""
+    groups = defaultdict(list)
+    for key, item in pairs:
+        groups[key].append(item)
+    return dict(groups)
 
 
 class Folders:

@@ -73,10 +73,6 @@ class Mask:
         """Whether some of its polygons have no area."""
         return isinstance(self.value, list) and not all(map(_is_polygon, self.value))
 
-    def without_short_polygons(self) -> 'Mask':
-        """The same with the polygons that have an area."""
-        return replace(self, value=list(filter(_is_polygon, self.value)))
-
     @property
     def has_another_size(self) -> bool:
         """Whether its run lengths are those of an image of another size."""
@@ -181,7 +177,7 @@ def usable(
     mask = Mask(_as_numbers(value), size, box)
     rule = rule_for(mask)
     if rule is TOO_SHORT:
-        return usable(mask.without_short_polygons().value, size, box)[0], rule, ''
+        return usable(list(filter(_is_polygon, mask.value)), size, box)[0], rule, ''
     is_kept = rule is None or rule.outcome is Outcome.KEPT
     return mask.value if is_kept else None, rule, mask.why_not_drawn if rule is BROKEN else ''
 
@@ -418,10 +414,10 @@ def outlines(mask: Mapping) -> list[list[float]]:
     ]
 
 
-def from_pixels(pixels: np.ndarray) -> tuple[RunLengths, Box]:
-    """The run lengths of a mask, (H, W) bool, and the box around it."""
+def from_pixels(label: str, pixels: np.ndarray) -> LabelledObject:
+    """The object of a mask, (H, W) bool."""
     mask = RunLengths(encode_mask(pixels))
-    return mask, tuple(map(float, coco.toBbox(mask)))
+    return LabelledObject(label, tuple(map(float, coco.toBbox(mask))), mask)
 
 
 def area(item: LabelledObject, size: tuple[int, int]) -> float:

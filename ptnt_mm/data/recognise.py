@@ -25,8 +25,8 @@ from ptnt_mm.data.formats import (
 from ptnt_mm.data.formats.format import DAMAGED, EMPTY, UNREADABLE, Format
 from ptnt_mm.data.formats.mask_pairs import find_pairs, has_folder_of_masks
 from ptnt_mm.data.image_files import decoded
-from ptnt_mm.data.labels import TASKS, Labels, Problem, counted_classes
-from ptnt_mm.data.many_files import on_threads
+from ptnt_mm.data.labels import TASKS, LabelledImage, Labels, counted_classes
+from ptnt_mm.data.many_files import grouped, on_threads
 from ptnt_mm.data.predictions import LABELS
 from ptnt_mm.data.tree import Tree
 from ptnt_mm.data.unsupported import Seen, unsupported_labels
@@ -122,15 +122,10 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
     chosen = next(((form, why) for form, why in found if form in fit), None)
     if chosen is None and task is not None and name is None and found:
         has = '; '.join(f'{form.title} ({why}) for {", ".join(form.tasks)}' for form, why in found)
-        raise UserError(f'{without_labels(task, f"{tree.root} has only {has}")}{_cut(tree)}')
+        message = without_labels(task, f'{tree.root} has only {has}')
+        raise UserError('\n'.join([message, *_cut(tree)]))
     if chosen is None:
-        unread = ''.join(f'\n{line}' for line in unread_pictures(tree.files))
-        looked = '\n'.join(f'    {form.name:<14} {form.looks_for}' for form in fit)
-        raise UserError(
-            f'{tree.root} contains no labels in a supported format. It has {tree.overview()}. '
-            f'Looked for:\n{looked}{_instead(found)}{_unsupported(tree)}{_masks(tree)}{_cut(tree)}'
-            f'{unread}\ndocs/formats.md shows each layout'
-        )
+        raise UserError(_nothing_found(tree, fit, found))
     # Folders of masks are no classes, and folders of images next to label files hardly ever are.
     others = [
         f'{form.title} ({why})'
@@ -167,11 +162,11 @@ def read_labels(tree: Tree, recognised: Recognised) -> Labels:
             labels.report(path, 'images that no label refers to')
     labels.notes += unread_pictures(tree.files)
     if tree.results:
-        files = first_few(str(tree.relative(file)) for file in tree.results)
+        files = tree.first_few(tree.results)
         labels.notes.append(f'results of ptnt infer, which are not read: {files}')
         folders = [file.with_name(LABELS) for file in tree.results]
         if written := [folder for folder in folders if _has(recognised.format, folder)]:
-            named = first_few(str(tree.relative(folder)) for folder in written)
+            named = tree.first_few(written)
             labels.notes.append(f'labels that ptnt infer wrote are read, so correct them: {named}')
     for names in _alike(labels.classes):
         labels.notes.append(
@@ -204,11 +199,8 @@ def without_labels(task: str, has: str) -> str:
 
 def summary(labels: Labels) -> list[str]:
     """One line for each kind of problem: its number, what became of them, and the first."""
-    kinds: dict[str, list[Problem]] = {}
-    for problem in labels.problems:
-        kinds.setdefault(problem.title, []).append(problem)
     lines = []
-    for title, problems in kinds.items():
+    for title, problems in grouped((p.title, p) for p in labels.problems).items():
         first = problems[0]
         classes = counted_classes(problem.label for problem in problems if problem.label)
         line = f'{title}{f" ({classes})" if classes else ""}: {printable(first.file.name)}'
@@ -223,25 +215,24 @@ def summary(labels: Labels) -> list[str]:
 def _skip_damaged(labels: Labels) -> None:
     """Skip images whose pixels cannot be decoded, at which an evaluation would stop."""
 
-    def why_damaged(path: Path) -> str:
-        def keep(image: Image.Image) -> None:
-            labels.looks[path] = look(image)
+    def why_damaged(image: LabelledImage) -> str:
+        def keep(pixels: Image.Image) -> None:
+            labels.looks[image.path] = look(pixels)
 
-        return decoded(path, keep)[0]
+        return decoded(image.path, keep)[0]
 
-    paths = [image.path for image in labels.images]
-    damaged = dict(zip(paths, on_threads(why_damaged, paths, 'Decoding images'), strict=True))
-    for path, why in damaged.items():
+    found = on_threads(why_damaged, labels.images, 'Decoding images')
+    images, labels.images = labels.images, []
+    for image, why in zip(images, found, strict=True):
         if why:
-            labels.report(path, DAMAGED, why)
-    labels.images = [image for image in labels.images if not damaged[image.path]]
+            labels.report(image.path, DAMAGED, why)
+        else:
+            labels.images.append(image)
 
 
 def _alike(classes: list[str]) -> list[list[str]]:
     """Class names that are equal but for capitals and spaces."""
-    groups: dict[str, list[str]] = {}
-    for name in classes:
-        groups.setdefault(''.join(name.casefold().split()), []).append(name)
+    groups = grouped((''.join(name.casefold().split()), name) for name in classes)
     return [names for names in groups.values() if len(names) > 1]
 
 
@@ -255,30 +246,29 @@ def _refuse_folders(tree: Tree, why: str, seen: list[Seen]) -> None:
         )
 
 
-def _unsupported(tree: Tree) -> str:
-    """The formats that are not read, a line each."""
-    lines = ''.join(f'\n    {item.line(tree)}' for item in unsupported_labels(tree))
-    return f'\nSeen, but not read:{lines}' if lines else ''
+def _nothing_found(tree: Tree, fit: list[Format], found: list[tuple[Format, str]]) -> str:
+    """What the formats that fit would look like, and what there is instead."""
+    lines = [
+        f'{tree.root} contains no labels in a supported format. It has {tree.overview()}. '
+        'Looked for:',
+        *(f'    {form.name:<14} {form.looks_for}' for form in fit),
+    ]
+    if found:
+        lines.append('Found instead:')
+        lines += [f'    {f.name:<14} {why}, for {", ".join(f.tasks)}' for f, why in found]
+    if seen := unsupported_labels(tree):
+        lines += ['Seen, but not read:', *(f'    {item.line(tree)}' for item in seen)]
+    if masks := find_pairs(tree).unused:
+        first = tree.relative(masks[0])
+        lines.append(f'Masks without an image, by their names: {len(masks):,}, such as {first}')
+    lines += [*_cut(tree), *unread_pictures(tree.files), 'docs/formats.md shows each layout']
+    return '\n'.join(lines)
 
 
-def _masks(tree: Tree) -> str:
-    if not (masks := find_pairs(tree).unused):
-        return ''
-    first = tree.relative(masks[0])
-    return f'\nMasks without an image, by their names: {len(masks):,}, such as {first}'
-
-
-def _cut(tree: Tree) -> str:
-    return ''.join(f'\n{file}: {_why_cut_off(file)}' for file in tree.cut_off()[:5])
+def _cut(tree: Tree) -> list[str]:
+    return [f'{file}: {_why_cut_off(file)}' for file in tree.cut_off()[:5]]
 
 
 def _why_cut_off(file: Path) -> str:
     # A broken link is no file.
     return EMPTY if file.is_file() and not file.stat().st_size else CUT_OFF
-
-
-def _instead(found: list[tuple[Format, str]]) -> str:
-    seen = ''.join(
-        f'\n    {form.name:<14} {why}, for {", ".join(form.tasks)}' for form, why in found
-    )
-    return f'\nFound instead:{seen}' if found else ''

@@ -3,16 +3,16 @@
 import os
 import re
 import unicodedata
-from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import takewhile
 from pathlib import Path, PurePosixPath
-from typing import Any
 from urllib.parse import unquote
 
 from ptnt_mm.data.decoding import FORMATS
 from ptnt_mm.data.encodings import as_utf8
+from ptnt_mm.data.many_files import grouped
 from ptnt_mm.data.predictions import DRAWN, FILE, is_predictions
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import first_few, printable
@@ -70,11 +70,11 @@ class Tree:
 
     @cached_property
     def _by_name(self) -> dict[str, list[Path]]:
-        return _grouped(self.images, lambda image: _plain(image.name))
+        return grouped((_plain(image.name), image) for image in self.images)
 
     @cached_property
     def _by_stem(self) -> dict[str, list[Path]]:
-        return _grouped(self.images, lambda image: _plain(image.stem))
+        return grouped((_plain(image.stem), image) for image in self.images)
 
     def with_stem(self, stem: str) -> list[Path]:
         """The images with a name, whatever its case and their suffix."""
@@ -115,7 +115,7 @@ class Tree:
         """A path below the folder, relative to it."""
         return PurePosixPath(*path.parts[len(self.root.parts) :])
 
-    def first_few(self, paths: Iterable[Path], number: int) -> str:
+    def first_few(self, paths: Iterable[Path], number: int = 5) -> str:
         """The first few of some paths below the folder, as text."""
         return first_few((str(self.relative(path)) for path in paths), number)
 
@@ -129,10 +129,7 @@ class Tree:
 
     def split_of(self, path: Path) -> str | None:
         """The split in the name of the nearest folder above a file."""
-        for part in reversed(self.folders(path)):
-            if split := split_named(part):
-                return split
-        return None
+        return next(filter(None, map(split_named, reversed(self.folders(path)))), None)
 
     def find_image(self, name: str, near: Path, split: str | None = None) -> Path | None:
         """Find the image that a label file refers to; never one outside this folder.
@@ -168,7 +165,7 @@ class Tree:
         Its folder tells, unless the label file is in it or names it. But ``labelled`` may also hold
         the images themselves, with names that no other folder has.
         """
-        named = {part.casefold() for part in (*parts, *near.parts)}
+        named = set(_folded((*parts, *near.parts)))
         if not any(map(_NO_IMAGES.fullmatch, set(_folded(self.folders(image))) - named)):
             return False
         is_other = image.suffix.lower() != PurePosixPath(parts[-1]).suffix.lower()
@@ -183,7 +180,7 @@ class Tree:
     @cached_property
     def _companions(self) -> set[Path]:
         """Folders of masks or results, most of whose images have the name of one outside."""
-        aside = _grouped(filter(self._is_aside, self.images), lambda image: image.parent)
+        aside = grouped((image.parent, image) for image in filter(self._is_aside, self.images))
         return {
             folder
             for folder, images in aside.items()
@@ -218,7 +215,7 @@ class Tree:
         base = _plain(re.split(r'[\\/]+', name)[-1])
         several = self._by_name.get(base) or self._by_stem.get(PurePosixPath(base).stem) or []
         if len(several) > 1:
-            where = first_few(str(self.relative(image)) for image in several)
+            where = self.first_few(several)
             return f'{shown}: {len(several)} images have this name: {where}'
         path = Path(os.path.normpath(near / name.replace('\\', '/')))
         leaves = not path.is_relative_to(self.root)
@@ -228,9 +225,8 @@ class Tree:
         """Numbers of files by suffix: '364 .jpg, 364 .xml and 4 .txt'."""
         counts = Counter(file.suffix.lower() or 'without suffix' for file in self.files)
         ranked = counts.most_common()
-        listed = [f'{count:,} {suffix}' for suffix, count in ranked[:6]]
-        more = [f'{len(ranked) - 6} other kinds'] if len(ranked) > 6 else []
-        return ', '.join(listed + more)
+        listed = ', '.join(f'{count:,} {suffix}' for suffix, count in ranked[:6])
+        return listed + (f', {len(ranked) - 6} other kinds' if len(ranked) > 6 else '')
 
     def _walk(self) -> Iterator[Path]:
         seen: set[str] = set()
@@ -275,13 +271,6 @@ def _path_of_address(name: str) -> str:
 
 def _folded(names: Iterable[str]) -> list[str]:
     return [name.casefold() for name in names]
-
-
-def _grouped(files: Iterable[Path], key: Callable[[Path], Hashable]) -> dict[Any, list[Path]]:
-    groups = defaultdict(list)
-    for file in files:
-        groups[key(file)].append(file)
-    return groups
 
 
 def _end(file: Path) -> bytes:

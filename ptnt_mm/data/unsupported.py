@@ -1,7 +1,6 @@
 """Name labels in formats that are not read, with a way to convert them."""
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -9,6 +8,7 @@ from pathlib import Path
 
 from ptnt_mm.data.decoding import FORMATS
 from ptnt_mm.data.encodings import is_utf16
+from ptnt_mm.data.many_files import grouped
 from ptnt_mm.data.tree import Tree
 from ptnt_mm.utils.text import printable
 
@@ -133,24 +133,26 @@ class Seen:
 
 def unsupported_labels(tree: Tree) -> list[Seen]:
     """The formats that were seen in a folder and cannot be read."""
-    seen: dict[Foreign, list[Path]] = {}
-    heads: dict[Foreign, str] = {}
-    for file, head in _heads(tree):
-        form = next((form for form in (*KNOWN, _UNKNOWN) if form.fits(file, head)), None)
-        if form is not None:
-            seen.setdefault(form, []).append(file)
-            heads.setdefault(form, head)
+    heads = dict(_heads(tree))
+    seen = grouped((_form(file, head), file) for file, head in heads.items())
+    seen.pop(None, None)
     # What names images without a known form is of interest only where nothing else is.
     known = {form: files for form, files in seen.items() if form is not _UNKNOWN}
-    return [Seen(form, tuple(files), heads[form]) for form, files in (known or seen).items()]
+    return [Seen(f, tuple(files), heads[files[0]]) for f, files in (known or seen).items()]
+
+
+def _form(file: Path, head: str) -> Foreign | None:
+    return next((form for form in (*KNOWN, _UNKNOWN) if form.fits(file, head)), None)
 
 
 def _heads(tree: Tree) -> Iterator[tuple[Path, str]]:
     """The first files of each folder that may hold labels, each with the text at its beginning."""
     suffixes = {suffix for form in (*KNOWN, _UNKNOWN) for suffix in form.suffixes.split()}
-    opened: Counter[tuple[Path, str]] = Counter()
-    files = [file for file in tree.with_suffix(*suffixes) if _is_early(file, opened)]
-    for file in islice(files, _TRIED):
+    files = grouped(
+        ((file.parent, file.suffix.lower()), file) for file in tree.with_suffix(*suffixes)
+    )
+    early = {file for of_folder in files.values() for file in of_folder[:2]}
+    for file in islice(filter(early.__contains__, tree.files), _TRIED):
         try:
             with file.open('rb') as stream:
                 head = stream.read(_HEAD)
@@ -162,10 +164,3 @@ def _heads(tree: Tree) -> Iterator[tuple[Path, str]]:
             lines = (line[:_LINE].rstrip(',;') for line in text.splitlines())
             text = ''.join(f'{line}\n' for line in lines)
         yield file, text
-
-
-def _is_early(file: Path, opened: Counter[tuple[Path, str]]) -> bool:
-    """Whether a file is one of the first two of its folder with its suffix."""
-    place = file.parent, file.suffix.lower()
-    opened[place] += 1
-    return opened[place] <= 2

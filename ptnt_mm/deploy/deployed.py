@@ -48,11 +48,7 @@ class Deployed:
     """
 
     def __init__(
-        self,
-        file: str | Path,
-        runtime: str | None = None,
-        threads: int = 0,
-        precision: str = 'f32',
+        self, file: str | Path, runtime: str | None = None, threads: int = 0, precision: str = 'f32'
     ):
         self._file = Path(file)
         self.about = read_export_info(self._file)

@@ -23,8 +23,7 @@ KEY = 'ptnt_mm'
 """Name of the entry in the metadata of an ONNX file."""
 
 _FORMAT = b'{"format": "ptnt_mm export '
-_START = _FORMAT + b'1"'
-"""Increase the number when the meaning of the fields changes."""
+_START = _FORMAT + b'1"'  # increase the number when the meaning of the fields changes
 
 SUFFIXES = {'.onnx': 'onnx', '.xml': 'openvino'}
 """The formats that ``Deployed`` runs, by suffix."""
@@ -84,63 +83,42 @@ def _is_hash(value: Any) -> bool:
 
 def _is_number(value: Any, low: float, high: float, *types: type) -> bool:
     # Not isinstance: a bool is an int. NaN is in no range.
-    return type(value) in types and low <= value <= high
+    return type(value) in (types or (int, float)) and low <= value <= high
 
 
 def _are_names(value: Any) -> bool:
-    return value is None or (isinstance(value, list) and all(map(_is_text, value)))
+    return isinstance(value, list) and all(map(_is_text, value))
 
 
-def _is_pair(value: Any, high: float, *types: type) -> bool:
-    return (
-        isinstance(value, list)
-        and len(value) == 2
-        and all(_is_number(side, 1, high, *types) for side in value)
-    )
+def _is_pair(value: Any, low: float, high: float) -> bool:
+    is_pair = isinstance(value, list) and len(value) == 2
+    return is_pair and all(_is_number(part, low, high) for part in value)
 
 
 def _is_size(value: Any) -> bool:
-    return value is None or (_is_pair(value, 2**15, int) and value[0] * value[1] <= MOST_PIXELS)
-
-
-def _is_scale(value: Any) -> bool:
-    return value is None or _is_pair(value, _LONGEST, int, float)
-
-
-def _is_range(value: Any) -> bool:
-    return value is None or (
-        isinstance(value, list)
-        and len(value) == 2
-        and all(_is_number(x, -(2.0**64), 2.0**64, int, float) for x in value)
-        and value[0] < value[1]
-    )
-
-
-def _is_grid(value: Any) -> bool:
-    return value is None or _is_pair(value, 2**10, int, float)
+    are_whole = _is_pair(value, 1, 2**15) and all(type(side) is int for side in value)
+    return are_whole and value[0] * value[1] <= MOST_PIXELS
 
 
 def _is_tiling(value: Any) -> bool:
-    return value is None or (
-        isinstance(value, list)
-        and len(value) == 2
-        and _is_number(value[0], 32, _LONGEST, int)
-        and _is_number(value[1], 0, 1, int, float)
-        and value[1] < 1
-    )
+    return _is_pair(value, 0, _LONGEST) and _is_number(value[0], 32, _LONGEST, int) and value[1] < 1
 
 
 def _are_thresholds(value: Any) -> bool:
-    return isinstance(value, dict) and all(
-        _is_number(x, -_LONGEST, _LONGEST, int, float) for x in value.values()
-    )
+    numbers = value.values() if isinstance(value, dict) else [None]
+    return all(_is_number(x, -_LONGEST, _LONGEST) for x in numbers)
 
+
+_OR_NULL = ('classes', 'size', 'scale', 'value_range', 'mask_grid', 'tiling')
 
 _FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     'task': (lambda value: value in TASKS, f'one of {", ".join(TASKS)}'),
     'classes': (_are_names, 'null or a list of names'),
     'size': (_is_size, f'null, or a height and a width, at most {MOST_PIXELS} pixels in all'),
-    'scale': (_is_scale, f'null, or a width and a height from 1 to {_LONGEST}'),
+    'scale': (
+        lambda value: _is_pair(value, 1, _LONGEST),
+        f'null, or a width and a height from 1 to {_LONGEST}',
+    ),
     'keep_ratio': (lambda value: isinstance(value, bool), 'true or false'),
     'thresholds': (_are_thresholds, 'numbers by name'),
     'config': (_is_text, 'a text'),
@@ -153,8 +131,14 @@ _FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     ),
     'weights_sha256': (_is_hash, '64 hexadecimal digits, or nothing'),
     'sha256': (_is_hash, '64 hexadecimal digits, or nothing'),
-    'value_range': (_is_range, 'null, or two numbers, the lower one first'),
-    'mask_grid': (_is_grid, 'null, or a stride and a place from 1 to 1024'),
+    'value_range': (
+        lambda value: _is_pair(value, -(2.0**64), 2.0**64) and value[0] < value[1],
+        'null, or two numbers, the lower one first',
+    ),
+    'mask_grid': (
+        lambda value: _is_pair(value, 1, 2**10),
+        'null, or a stride and a place from 1 to 1024',
+    ),
     'tiling': (_is_tiling, f'null, or a side from 32 to {_LONGEST} and a share from 0, below 1'),
     'length': (lambda value: _is_number(value, 0, 2**63, int), 'a number of bytes'),
 }
@@ -212,7 +196,8 @@ def _parse(data: bytes, file: Path) -> ExportInfo:
         del fields['format']
         for name in fields.keys() & _FIELDS.keys():
             is_valid, expected = _FIELDS[name]
-            if not is_valid(fields[name]):
+            is_null = fields[name] is None and name in _OR_NULL
+            if not is_null and not is_valid(fields[name]):
                 value = printable(reprlib.repr(fields[name]))
                 raise UserError(f'{file}: {name} is {value}: expected {expected}. Export it again')
         return ExportInfo(**fields)

@@ -11,12 +11,11 @@ from mmengine.model import is_model_wrapper
 from PIL import Image, ImageDraw
 
 from ptnt_mm.drawing.letters import SMALLEST_LETTERS, font_of, letter_size
-from ptnt_mm.utils.colours import palette_of
+from ptnt_mm.utils.colours import ink_on, palette_of
 
 _BEST = 5  # classes listed for a classifier, as for the top-5 accuracy of papers
 
-_PLACES = 512
-"""Maps are reduced to this many pixels on the longer side to find places for names."""
+_PLACES = 512  # maps are reduced to this many pixels on the longer side to find places for names
 
 _SMALLEST_SIDE = 256  # pixels of an image that lines are written on
 
@@ -131,13 +130,12 @@ def draw_names(
     pen, font = ImageDraw.Draw(picture), font_of(letter_size(picture.size))
     for label, (x, y) in _places(labels, font.size, len(colours)):
         text, colour = name(label), colours[label]
-        dark = colour @ (0.299, 0.587, 0.114) < 128
         half = pen.textlength(text, font) / 2
         # Keep the name inside the picture.
         x = min(max(x, half), max(labels.shape[1] - half, half))
         left, top, right, bottom = pen.textbbox((x, y), text, font, anchor='mm')
         pen.rectangle((left - 2, top - 2, right + 2, bottom + 2), tuple(colour.tolist()))
-        pen.text((x, y), text, 'white' if dark else 'black', font, anchor='mm')
+        pen.text((x, y), text, ink_on(colour), font, anchor='mm')
     return np.asarray(picture)[..., ::-1]
 
 

@@ -11,8 +11,7 @@ from ptnt_mm.drawing.class_drawings import class_name
 from ptnt_mm.drawing.letters import font_of, letter_size, place_labels
 from ptnt_mm.utils.colours import ink_on, palette_of
 
-_LINES_PER_SIDE = 320
-"""The longer side of an image in widths of its lines."""
+_LINES_PER_SIDE = 320  # the longer side of an image in widths of its lines
 
 _LETTERS_PER_OBJECT = 3
 """The shorter side of a box in letters: the names of small objects are smaller, by up to half."""
@@ -100,7 +99,6 @@ def _draw_mask(image: np.ndarray, mask: np.ndarray, colour: tuple[int, ...], lin
 
 
 def _name(objects: Any, index: int, dataset_meta: Mapping[str, Any]) -> str:
-    """The class of an object, and its score."""
     if 'label_names' in objects:
         name = str(objects.label_names[index])
     else:

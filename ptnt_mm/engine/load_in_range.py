@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from mmengine import fileio
@@ -12,6 +11,7 @@ from ptnt_mm.config.view import Split
 from ptnt_mm.data.decoding import Range, read_values, scaled
 from ptnt_mm.registry import TRANSFORMS
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.numbers import is_pair
 
 
 @TRANSFORMS.register_module()
@@ -36,8 +36,8 @@ class LoadImageInRange:
         to_float32: bool = False,
         backend_args: Mapping | None = None,
     ):
-        low, high = value_range if _is_pair(value_range) else (0, 0)
-        if not low < high:
+        low, high = value_range if is_pair(value_range) else (0, 0)
+        if not -math.inf < low < high < math.inf:
             raise UserError(
                 f'LoadImageInRange(value_range={value_range!r}): expected two finite numbers, the '
                 'lower one first, such as (0, 4095) for 12 bits'
@@ -76,11 +76,3 @@ def stated_range(split: Split) -> Range | None:
             if type_name(step) == 'LoadImageInRange':
                 return LoadImageInRange(step.get('value_range')).value_range
     return None
-
-
-def _is_pair(value: Any) -> bool:
-    return (
-        isinstance(value, (list, tuple))
-        and len(value) == 2
-        and all(isinstance(x, (int, float)) and math.isfinite(x) for x in value)
-    )

@@ -18,8 +18,7 @@ from ptnt_mm.utils.text import counted
 TOLERANCE = 1e-3
 """Tolerance for boxes in image sides, for scores, and for the share of different pixels."""
 
-_TRIES = 20
-"""Noisy images to look for ties in; each of them decides a tie anew."""
+_TRIES = 20  # noisy images to look for ties in; each of them decides a tie anew
 
 Boxes = dict[str, np.ndarray]
 """Boxes (n, 4) in pixels, scores (n,), labels (n,), and masks if there are any, by name."""
@@ -63,10 +62,7 @@ class Differences:
 
 @torch.no_grad()
 def compare(
-    run: Run,
-    network: EndToEndModel,
-    inputs: dict[str, np.ndarray],
-    tolerance: float = TOLERANCE,
+    run: Run, network: EndToEndModel, inputs: dict[str, np.ndarray], tolerance: float = TOLERANCE
 ) -> Differences:
     """Compare an exported network with its original on the inputs for one image."""
     size = tuple(inputs['sizes'][0].tolist())
@@ -86,7 +82,9 @@ def compare(
         expected = _boxes(network, normalised, size)
         pairs = _pairs(found, expected, max(size))
         _compare_pairs(differences, found, expected, pairs, network)
-        noisy = _boxes_with_noise(network, normalised, size, tolerance / 10)
+        random = torch.Generator().manual_seed(0)
+        noise = (torch.randn(normalised.shape, generator=random) for _ in range(_TRIES))
+        noisy = (_boxes(network, normalised + tolerance / 10 * image, size) for image in noise)
         _count_boxes(differences, found, expected, pairs, noisy)
     return differences
 
@@ -110,16 +108,6 @@ def _boxes(network: EndToEndModel, image: Tensor, size: tuple[int, int]) -> Boxe
     found = _predicted(network, image, size).pred_instances
     names = dict(boxes='bboxes', scores='scores', labels='labels', masks='masks')
     return {name: found[key].numpy() for name, key in names.items() if key in found}
-
-
-def _boxes_with_noise(
-    network: EndToEndModel, image: Tensor, size: tuple[int, int], deviation: float
-) -> Iterator[Boxes]:
-    """The host's boxes in copies of a normalised image (1, 3, H, W), each with other noise."""
-    random = torch.Generator().manual_seed(0)
-    for _ in range(_TRIES):
-        noise = deviation * torch.randn(image.shape, generator=random)
-        yield _boxes(network, image + noise, size)
 
 
 def _compare_pairs(
@@ -168,16 +156,10 @@ def _count_boxes(
 def _pairs(
     one: Boxes, other: Boxes, side: int, last: Collection[int] = ()
 ) -> list[tuple[int, int]]:
-    """Pair the nearest boxes of each class, each at most once.
+    """Pair the nearest boxes of each class, each at most once; return their indices in both.
 
-    Args:
-        one: Boxes to choose from.
-        other: Boxes that choose, the first ones first.
-        side: The image's longer side; boxes farther apart than a hundredth are not paired.
-        last: Indices of the other boxes that choose after the rest.
-
-    Returns:
-        The indices of each pair in both.
+    The ``other`` boxes choose, the first ones first, and those in ``last`` after the rest. Boxes
+    farther apart than a hundredth of ``side``, the image's longer side, are not paired.
     """
     far = np.abs(one['boxes'][:, None] - other['boxes']).max(axis=2) / side
     # NaN matches nothing.

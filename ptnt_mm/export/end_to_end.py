@@ -224,7 +224,6 @@ def _thresholds(cfg: Any) -> dict[str, float]:
 
 
 def _stages(extractors: nn.Module, heads: nn.Module) -> list[tuple[nn.Module, nn.Module]]:
-    """The extractor and the head of each stage."""
     return list(zip(each_stage(extractors), each_stage(heads), strict=True))
 
 

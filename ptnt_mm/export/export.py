@@ -124,14 +124,7 @@ def export(
 
 
 def check_options(format: str, half: bool, calibrate: Path | None, evaluate: bool) -> None:
-    """Raise a UserError if options exclude each other, or a package is not installed.
-
-    Args:
-        format: As :func:`choose_format` returns it.
-        half: Whether to store float16.
-        calibrate: A folder of images to quantise to 8 bits with, or None.
-        evaluate: Whether to evaluate the file.
-    """
+    """Raise a UserError if options of `export` exclude each other, or a package is missing."""
     if format == 'torch-export' and (half or calibrate):
         raise UserError('`half=True` and `calibrate` are for ONNX and OpenVINO only')
     if format == 'torch-export' and evaluate:

@@ -41,8 +41,7 @@ OLDEST_TORCH = '2.9'
 
 _OPSET = 20
 
-_COARSEST = 128
-"""Stride in pixels of the coarsest level of this package's pyramids."""
+_COARSEST = 128  # stride in pixels of the coarsest level of this package's pyramids
 
 
 @contextmanager
@@ -121,11 +120,7 @@ def take_program(
 ) -> tuple[ExportedProgram, bytes]:
     """The graph of a network, and an ONNX file of it, empty for torch-export.
 
-    Args:
-        network: See :func:`take_graph`.
-        shape: See :func:`take_graph`.
-        dynamic: See :func:`take_graph`.
-        format: One of :data:`ptnt_mm.export.format_names.FORMATS`.
+    The arguments are those of :func:`take_graph`, and the name of the file's format.
 
     Raises:
         UserError: if torch cannot export it.
@@ -174,7 +169,6 @@ def halved(body: bytes) -> bytes:
 
     Runtimes still compute in float32. Weights with values beyond float16 stay as they are.
     """
-    import numpy as np
     from onnx import TensorProto, helper, load_from_string, numpy_helper
 
     model, casts = load_from_string(body), []

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from mmengine.config import Config
 
@@ -31,16 +31,6 @@ _TASKS = {
 """The hub's names of the hosts' tasks."""
 
 
-class Publication(NamedTuple):
-    """The files to upload."""
-
-    files: dict[str, bytes]
-    """By name: weights, config, facts and model card."""
-
-    changes: list[str]
-    """Settings removed from the config, and warnings."""
-
-
 def publish_to_hub(file: str, address: str, overwrite: bool = False) -> tuple[str, list[str]]:
     """Upload a checkpoint without its optimizer, as one commit.
 
@@ -60,10 +50,8 @@ def publish_to_hub(file: str, address: str, overwrite: bool = False) -> tuple[st
     if revision or path:
         raise UserError(f'{address}: publish to hf:{repository}, without a revision and a file')
     hub = require_hub(address)
-    publication = prepare(file, repository)
-    operations = [
-        hub.CommitOperationAdd(name, content) for name, content in publication.files.items()
-    ]
+    files, changes = prepare(file, repository)
+    operations = [hub.CommitOperationAdd(name, content) for name, content in files.items()]
     api = hub.HfApi(library_name='ptnt_mm', library_version=__version__)
     try:
         if not overwrite and api.repo_exists(repository) and api.file_exists(repository, WEIGHTS):
@@ -76,11 +64,15 @@ def publish_to_hub(file: str, address: str, overwrite: bool = False) -> tuple[st
         raise UserError(
             f'{address}: nothing was published: {why_refused(error, address)}'
         ) from error
-    return str(page), publication.changes
+    return str(page), changes
 
 
-def prepare(file: str, repository: str) -> Publication:
+def prepare(file: str, repository: str) -> tuple[dict[str, bytes], list[str]]:
     """Make the files of a repository from a checkpoint and the log next to it.
+
+    Returns:
+        Weights, config, facts and model card by the names of their files; and settings that were
+        removed from the config, with warnings.
 
     Raises:
         UserError: if the checkpoint cannot be read, or its config contains an access token.
@@ -108,7 +100,7 @@ def prepare(file: str, repository: str) -> Publication:
         files['config.py'] = text.encode()
     files['config.json'] = json.dumps(facts, indent=1, ensure_ascii=False).encode()
     files['README.md'] = card.encode()
-    return Publication(files, changes)
+    return files, changes
 
 
 def _metrics(work_dir: Path, meta: Mapping[str, Any]) -> dict[str, float]:

@@ -4,6 +4,7 @@ import getpass
 import re
 import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import PurePath, PureWindowsPath
 from typing import Any
 
@@ -43,10 +44,14 @@ def check_traces(text: str) -> Iterator[str]:
     if found := _SECRET.findall(text):
         shown = first_few(f'{secret[:6]}...' for secret in found)
         raise UserError(f'the config contains what looks like an access token ({shown}): remove it')
-    for what, name in (('user', _user()), ('host', socket.gethostname())):
+    names = {}
+    with suppress(KeyError, OSError):  # no such user in a container
+        names['user'] = getpass.getuser()
+    names['host'] = socket.gethostname()
+    for what, name in names.items():
         if len(name) > 2 and name.lower() not in _COMMON_USERS:
-            lines = [line.strip() for line in text.splitlines() if _has_word(line, name)]
-            if lines:
+            word = re.compile(rf'(?<!\w){re.escape(name)}(?!\w)')
+            if lines := [line.strip() for line in text.splitlines() if word.search(line)]:
                 yield f'the name of this {what}, {name}, is in: {printable(first_few(lines, 2))}'
 
 
@@ -80,14 +85,3 @@ def _last_part(path: re.Match) -> str:
     text = path[0]
     name = (PureWindowsPath if '\\' in text or text[1:2] == ':' else PurePath)(text).name
     return name + ('/' if name and text.endswith('/') else '')
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # no such user in a container
-        return ''
-
-
-def _has_word(line: str, name: str) -> bool:
-    return re.search(rf'(?<!\w){re.escape(name)}(?!\w)', line) is not None

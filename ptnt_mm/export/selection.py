@@ -49,12 +49,7 @@ def without_small(scores: Tensor, boxes: Tensor, side: float) -> Tensor:
 
 
 def suppress(
-    boxes: Tensor,
-    scores: Tensor,
-    groups: Tensor,
-    score_thr: float,
-    iou_thr: float,
-    count: int,
+    boxes: Tensor, scores: Tensor, groups: Tensor, score_thr: float, iou_thr: float, count: int
 ) -> tuple[Tensor, Tensor]:
     """Non-maximum suppression inside each group, as mmcv's ``batched_nms``.
 

@@ -18,8 +18,7 @@ from ptnt_mm.inference.image_loaders import LoadedImage
 from ptnt_mm.inference.predictor import Image, Predictor, fill_sample
 from ptnt_mm.inference.tracking import Tracker, by_track
 
-_SCORE_THR = 0.3
-"""The default score threshold."""
+_SCORE_THR = 0.3  # the default score threshold
 
 
 class _Detector(Predictor):
@@ -42,7 +41,11 @@ class _Detector(Predictor):
             sample = self.detect(loaded)
         else:
             sample = DetDataSample(pred_instances=self._in_tiles(loaded))
-        sample.pred_instances = self._best(sample.pred_instances)
+        found = self._confident(sample.pred_instances)
+        found = found[found.scores.argsort(descending=True, stable=True)]
+        if self.tracker is not None:
+            found.track_ids = self.tracker.update(_boxes(found), found.scores)
+        sample.pred_instances = found
         return sample
 
     @abstractmethod
@@ -64,13 +67,6 @@ class _Detector(Predictor):
         self.leave_out(found.scores[found.scores < self.score_thr])
         return found[found.scores >= self.score_thr]
 
-    def _best(self, found: InstanceData) -> InstanceData:
-        found = self._confident(found)
-        found = found[found.scores.argsort(descending=True, stable=True)]
-        if self.tracker is not None:
-            found.track_ids = self.tracker.update(_boxes(found), found.scores)
-        return found
-
     def describe(self, sample: DetDataSample) -> dict:
         """List the detections; boxes are [x1, y1, x2, y2] in pixels, masks COCO's run lengths."""
         found = sample.pred_instances
@@ -87,7 +83,10 @@ class _Detector(Predictor):
             for detection, track_id in zip(detections, found.track_ids.tolist(), strict=True):
                 detection['track_id'] = track_id or None
         if 'masks' in found:
-            for detection, mask in zip(detections, _each_mask(found), strict=True):
+            # Those of tiles are run lengths already.
+            masks = found.masks
+            masks = masks if isinstance(masks, list) else map(encode_mask, masks.numpy())
+            for detection, mask in zip(detections, masks, strict=True):
                 detection['mask'] = mask
         return dict(detections=detections)
 
@@ -113,13 +112,6 @@ class ExportedDetector(_Detector):
     def detect(self, image: LoadedImage) -> DetDataSample:
         """Detect objects; boxes and masks refer to the image."""
         return fill_sample(DetDataSample(), self.model(image.pixels[..., ::-1]))
-
-
-def _each_mask(found: InstanceData) -> list[dict]:
-    """COCO's run lengths of each mask."""
-    if isinstance(found.masks, list):
-        return found.masks
-    return [encode_mask(mask) for mask in found.masks.numpy()]
 
 
 def _boxes(found: InstanceData) -> torch.Tensor:

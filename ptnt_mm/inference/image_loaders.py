@@ -29,15 +29,10 @@ _OF_SEVERAL = (
 
 @dataclass(frozen=True)
 class LoadedImage:
-    """An image as the pipeline's steps after loading get it.
+    """An image as the pipeline's steps after loading get it."""
 
-    Attributes:
-        entries: ``img``, (H, W) or (H, W, C) of any type, and the loader's other entries.
-        is_rgb: Whether its channels are in RGB order instead of BGR.
-    """
-
-    entries: Mapping[str, Any]
-    is_rgb: bool = False
+    entries: Mapping[str, Any]  # ``img``, (H, W) or (H, W, C) of any type, and others of the loader
+    is_rgb: bool = False  # whether its channels are in RGB order instead of BGR
 
     @property
     def pixels(self) -> np.ndarray:

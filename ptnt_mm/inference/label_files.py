@@ -87,7 +87,6 @@ class LabelFiles:
 
 
 def _labelled(entry: dict[str, Any], root: Path) -> LabelledImage:
-    """An image of the results with its objects."""
     objects = tuple(map(_object, entry['detections']))
     return LabelledImage(root / entry['file'], (entry['width'], entry['height']), objects=objects)
 

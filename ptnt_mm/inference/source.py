@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ptnt_mm.config.causes import is_about_the_disk
+from ptnt_mm.config.causes import Kind, explain
 from ptnt_mm.config.frames import failing_line
 from ptnt_mm.data.decoding import Range
 from ptnt_mm.data.image_files import (
@@ -25,11 +25,7 @@ from ptnt_mm.data.predictions import DRAWN, FILE, FORMAT, is_predictions
 from ptnt_mm.inference.image_loaders import LoadedImage
 from ptnt_mm.inference.predictor import Image, Predictor
 from ptnt_mm.inference.video import VIDEO_SUFFIXES, Movie, Video, Window, open_video
-from ptnt_mm.utils.atomic_files import (
-    fitted_name,
-    remove_partials,
-    write_atomically,
-)
+from ptnt_mm.utils.atomic_files import fitted_name, remove_partials, write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.progress import new_bar
 from ptnt_mm.utils.text import counted, printable
@@ -41,8 +37,7 @@ _KEEPS_LEVELS = (
 _LIKE_IN_TRAINING = 'the model loads {:g} to {:g}: scale them as in training'
 
 
-_COUNTED = {'detections', 'classes'}
-"""Values of an image that depend on its scores."""
+_COUNTED = {'detections', 'classes'}  # values of an image that depend on its scores
 
 
 class Results:
@@ -170,7 +165,7 @@ def process_images(images: Images, predictor: Predictor, results: Results, draws
                     picture = encode_image(drawn, drawn_name(name).suffix)
                     write_atomically(results.drawn / drawn_name(name), picture)
             except Exception as error:  # an image can fail in any way, such as out of memory
-                if is_about_the_disk(error):
+                if explain(error, Kind.DISK):
                     raise
                 reason = _reason(error, file)
                 results.fail(name.as_posix(), reason)

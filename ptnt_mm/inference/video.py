@@ -13,11 +13,9 @@ from ptnt_mm.utils.errors import UserError
 
 VIDEO_SUFFIXES = ('.avi', '.m4v', '.mkv', '.mov', '.mp4', '.mpeg', '.mpg', '.webm', '.wmv')
 
-_FPS = 25.0
-"""Frames per second of a webcam that does not report a rate."""
+_FPS = 25.0  # frames per second of a webcam that does not report a rate
 
-_WHOLE = 0.95
-"""Share of the announced frames in a complete video. Some formats round the number."""
+_WHOLE = 0.95  # share of the announced frames in a complete video. Some formats round the number
 
 
 class Video:

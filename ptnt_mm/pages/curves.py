@@ -6,12 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ptnt_mm.engine.scalar_logs import (
-    TrainingLog,
-    main_metric_first,
-    metrics_of,
-    read_training_log,
-)
+from ptnt_mm.engine.scalar_logs import TrainingLog, main_metric_first, metrics_of, read_training_log
 from ptnt_mm.pages.figures import FAINT, INK, colour, save_figure
 
 

@@ -29,8 +29,7 @@ def write_page(template: str, file: Path, **content: Any) -> None:
     write_atomically(file, TEMPLATES.get_template(template).render(**content))
 
 
-_SIDE = 480
-"""The longer side of a picture, in pixels: enough for a column of the page."""
+_SIDE = 480  # the longer side of a picture, in pixels: enough for a column of the page
 
 _QUALITY = 80
 

@@ -19,19 +19,12 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One result of a check.
-
-    Attributes:
-        severity: How bad it is.
-        where: Its subject: a key of the config, a split, a file, or words such as 'Learning rate'.
-        what: The value that was found, and what was expected.
-        advice: What to do.
-    """
+    """One result of a check."""
 
     severity: Severity
-    where: str
-    what: str
-    advice: str = ''
+    where: str  # a key of the config, a split, a file, or words such as 'Learning rate'
+    what: str  # the value that was found, and what was expected
+    advice: str = ''  # what to do
 
     def __str__(self) -> str:
         """In one line, without the advice."""
@@ -46,12 +39,7 @@ ok = partial(Finding, Severity.OK)
 
 
 def report_wrong(
-    severity: Severity,
-    where: str,
-    wrong: Iterable[str],
-    total: int,
-    what: str,
-    advice: str = '',
+    severity: Severity, where: str, wrong: Iterable[str], total: int, what: str, advice: str = ''
 ) -> Iterator[Finding]:
     """Count and list what is wrong: '2 of 16 images not found: a.jpg, b.jpg'; else no finding.
 
@@ -65,15 +53,9 @@ def report_wrong(
 
 @dataclass(frozen=True)
 class FindingKind:
-    """A kind of finding that many images, masks or objects can have in common.
+    """A kind of finding that many images, masks or objects can have in common."""
 
-    Attributes:
-        what: What is wrong, with the plural of its subject: 'images not readable'.
-        severity: How bad it is.
-        advice: What to do.
-    """
-
-    what: str
+    what: str  # with the plural of its subject: 'images not readable'
     severity: Severity
     advice: str
 

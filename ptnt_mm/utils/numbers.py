@@ -8,6 +8,11 @@ def is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
+def is_pair(value: object) -> bool:
+    """Whether a value is a list or a tuple of two numbers, such as a size."""
+    return isinstance(value, (list, tuple)) and len(value) == 2 and all(map(is_number, value))
+
+
 def require_integer(name: str, value: object, least: int, also: str = '') -> None:
     """Raise a UserError unless an argument is an integer from ``least``, and no boolean.
 

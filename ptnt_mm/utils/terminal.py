@@ -72,12 +72,7 @@ def _judge(record: logging.LogRecord) -> tuple[bool, bool]:
 
 def _caller() -> FrameType:
     """The frame that logged; MMEngine's `print_log` may have passed it on."""
-    frame = sys._getframe(1)
-    while frame.f_back and _is_inner(frame.f_globals.get('__name__', '')):
+    frame, inner = sys._getframe(1), ('logging.', 'mmengine.logging.', f'{__name__}.')
+    while frame.f_back and f'{frame.f_globals.get("__name__", "")}.'.startswith(inner):
         frame = frame.f_back
     return frame
-
-
-def _is_inner(module: str) -> bool:
-    inner = ('logging', 'mmengine.logging', __name__)
-    return any(module == name or module.startswith(f'{name}.') for name in inner)

@@ -69,54 +69,38 @@ class LoadReport:
             problems.append(
                 f'has {len(shapes)} weights of a different shape: {first_few(differing)}'
             )
-        if norms := self._norms_without_statistics():
+        # Layers whose scale was loaded without the statistics that it belongs to.
+        parts = (key.rpartition('.') for key in self.unused)
+        layers = [layer for layer, _, name in parts if name == 'running_mean']
+        if norms := [layer for layer in layers if f'{layer}.weight' in self.loaded]:
             problems.append(
                 f'has statistics of BatchNorm for {first_few(norms)}, which are not BatchNorm '
                 "layers: build the model with norm_cfg=dict(type='BN')"
             )
         return problems
 
-    def _norms_without_statistics(self) -> list[str]:
-        """Layers whose scale was loaded without the statistics that it belongs to."""
-        parts = (key.rpartition('.') for key in self.unused)
-        layers = [layer for layer, _, name in parts if name == 'running_mean']
-        return [layer for layer in layers if f'{layer}.weight' in self.loaded]
-
 
 class Needs(NamedTuple):
     """What a model needs from a file."""
 
-    own: Weights
-    """The model's weights; only keys and shapes are read."""
-
-    optional: Collection[str]
-    """Keys that may be missing from the file or differ in shape."""
-
-    tables: Mapping[str, Table]
-    """Position tables that may be converted, by key; others must have the model's shapes."""
+    own: Weights  # the model's weights; only keys and shapes are read
+    optional: Collection[str]  # keys that may be missing from the file or differ in shape
+    tables: Mapping[str, Table]  # position tables that may be converted, by key
 
 
 class Stored(NamedTuple):
     """The weights of a file that are for a model."""
 
-    weights: Weights
-    """By the model's names."""
-
-    entry: str
-    """Name of the file's entry that has them."""
-
-    others: Sequence[str] = ()
-    """Keys of the other weights in this entry."""
+    weights: Weights  # by the model's names
+    entry: str  # of the file, which has them
+    others: Sequence[str] = ()  # keys of the other weights in this entry
 
 
 class Fit(NamedTuple):
     """The weights of a file next to those of a model."""
 
     stored: Stored
-
-    ready: Weights
-    """Weights to copy into the model, in its shapes."""
-
+    ready: Weights  # to copy into the model, in its shapes
     report: LoadReport
 
 
@@ -410,18 +394,12 @@ def _resize(kind: Table | None, table: Tensor, target: Tensor) -> Tensor | None:
     class_tokens = 0
     if kind.has_class_token and side_of_square(table.shape[1]) is None:
         class_tokens = 1
-    grids = []
-    for axis, (was, now) in enumerate(zip(table.shape, target.shape, strict=True)):
-        if axis not in kind.grid_axes:
-            if was != now:
-                return None
-            continue
-        for places in (was - class_tokens, now - class_tokens):
-            side = kind.side(places)
-            if side is None:
-                return None
-            grids.append((side, side))
-    return kind.resize(table.float(), *grids)
+    shapes = table.shape, target.shape
+    others = set(range(kind.dims)).difference(kind.grid_axes)
+    sides = [kind.side(shape[axis] - class_tokens) for axis in kind.grid_axes for shape in shapes]
+    if None in sides or any(table.shape[axis] != target.shape[axis] for axis in others):
+        return None
+    return kind.resize(table.float(), *((side, side) for side in sides))
 
 
 def not_finite(weights: Mapping[str, Tensor]) -> list[str]:

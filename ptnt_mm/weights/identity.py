@@ -22,14 +22,9 @@ _OTHER_MODELS = (
 class Identity(NamedTuple):
     """A backbone of the family; None for what the weights do not determine."""
 
-    kind: str | None
-    """Its class."""
-
-    arch: str | None
-    """None for a custom arch."""
-
-    size: int | None
-    """Size of the pretraining images in pixels; None without a square position table."""
+    kind: str | None  # its class
+    arch: str | None  # None for a custom arch
+    size: int | None  # of the pretraining images in pixels; None without a square position table
 
     def __str__(self) -> str:
         name = f'{self.kind} {self.arch or "of an unknown arch"}'
@@ -42,7 +37,9 @@ def identify(weights: Weights) -> Identity:
     for kind, network in family().items():
         if any(re.match(network.recognised_by, key) for key in weights):
             table = weights.get('outer_pos')
-            side = None if table is None or table.dim() != 3 else _side_of_table(table.shape[1])
+            places = 0 if table is None or table.dim() != 3 else table.shape[1]
+            # Without or with a class token in front of the grid.
+            side = side_of_square(places) or side_of_square(places - 1)
             return Identity(kind, _arch_of(weights, network), side and side * network.patch)
     return Identity(None, None, None)
 
@@ -60,24 +57,16 @@ def looks_like(weights: Weights) -> str:
 
 def _arch_of(weights: Weights, network: type[Network]) -> str | None:
     """The only arch with the widths of the weights."""
-    widths = {
+    found = {
         int(norm[1] or 0): tuple(weight.shape)
         for key, weight in weights.items()
         if (norm := _FIRST_NORM.fullmatch(key))
     }
-    fitting = [
-        arch
-        for arch, row in network.archs.items()
-        if widths and all(_has_width(row[network.width], i, shape) for i, shape in widths.items())
-    ]
+    fitting = []
+    for arch, row in network.archs.items():
+        widths = row[network.width]
+        widths = widths if isinstance(widths, tuple) else (widths,)
+        # A stage beyond the last has no width.
+        if found and all(widths[i : i + 1] == shape for i, shape in found.items()):
+            fitting.append(arch)
     return fitting[0] if len(fitting) == 1 else None
-
-
-def _has_width(widths: int | tuple[int, ...], stage: int, shape: tuple[int, ...]) -> bool:
-    stages = widths if isinstance(widths, tuple) else (widths,)
-    return stage < len(stages) and shape == (stages[stage],)
-
-
-def _side_of_table(places: int) -> int | None:
-    """Side of the grid of a position table, with or without a class token in front."""
-    return side_of_square(places) or side_of_square(max(places - 1, 0))

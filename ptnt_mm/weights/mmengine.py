@@ -16,7 +16,7 @@ from mmengine.runner import checkpoint as mmengine_checkpoint
 from mmengine.runner.checkpoint import CheckpointLoader
 from torch import nn
 
-from ptnt_mm.weights.fit import BackboneOfWhole, Scope, Whole, fit, only_tensors
+from ptnt_mm.weights.fit import Scope, Whole, fit, only_tensors
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 from ptnt_mm.weights.reader.read import (
     check_described,
@@ -116,34 +116,25 @@ def load_strictly(model: nn.Module, filename: str) -> dict:
     """
     require_safe_loading()
     checkpoint = CheckpointLoader.load_checkpoint(filename, 'cpu', logger='silent')
-    require_all_weights(checkpoint, model, filename)
+    require_fitting(checkpoint, model, Whole(), filename)
     mmengine_checkpoint._load_checkpoint_to_model(model, checkpoint)
     return checkpoint.get('meta') or {}
 
 
-def require_all_weights(checkpoint: dict, model: nn.Module, source: str) -> None:
+def require_fitting(checkpoint: dict, model: nn.Module, scope: Scope, source: str) -> None:
     """Check that a checkpoint has each weight of a model in its shape.
 
     Args:
         checkpoint: Its weights get the names that the model and EMA hooks expect, in place.
+            Position tables of a different pretraining size are converted if only the backbone's
+            weights are needed.
         model: Without a wrapper such as DistributedDataParallel.
+        scope: ``Whole()``, or ``BackboneOfWhole()`` if the other parts may differ.
         source: The checkpoint's file or address, for errors.
 
     Raises:
         CheckpointError: if a weight is missing, has another shape, or contains NaN or infinity.
     """
-    _require(checkpoint, model, Whole(), source)
-
-
-def require_backbone(checkpoint: dict, model: nn.Module, source: str) -> None:
-    """Check as :func:`require_all_weights`, but only the backbone.
-
-    Its position tables are converted in place if they belong to a different pretraining size.
-    """
-    _require(checkpoint, model, BackboneOfWhole(), source)
-
-
-def _require(checkpoint: dict, model: nn.Module, scope: Scope, source: str) -> None:
     stored, ready, _ = fit(checkpoint, model, scope, source)
     # A copy keeps the versions of modules, and state that is not a tensor.
     state = copy.copy(checkpoint.get(stored.entry, checkpoint))

@@ -183,12 +183,8 @@ def as_classifier(weights: Weights, own: Collection[str]) -> Weights:
     """Rename the weights of a published classifier to mmpretrain's keys, ``own``."""
     # PyramidTNT has a norm for each of its outputs; the head takes that of the last.
     norms = [norm[0] for key in own if (norm := re.match(r'backbone\.norm\d*(?=\.)', key))]
-    norm = max(norms, key=_number_in, default='backbone.norm')
+    number = re.compile(r'\d*$')
+    norm = max(norms, key=lambda name: int(number.search(name)[0] or 0), default='backbone.norm')
     parts = {'head': 'head.fc', 'norm': norm, 'backbone': 'backbone'}
     new = partial(re.sub, r'^\w+', lambda part: parts.get(part[0], f'backbone.{part[0]}'))
     return {new(key): weight for key, weight in by_our_names(weights).items()}
-
-
-def _number_in(name: str) -> int:
-    """The number at a name's end, or 0."""
-    return int(re.search(r'\d*$', name)[0] or 0)

@@ -23,19 +23,13 @@ def side_of_square(places: int) -> int | None:
 class Table(NamedTuple):
     """A kind of position table, which is converted if it belongs to a different grid."""
 
+    # Takes the table, and for each grid its (h, w) in the file and in the model.
     resize: Callable[..., Tensor]
-    """Takes the table, and for each grid its (h, w) in the file and in the model."""
-
     dims: int
-
-    grid_axes: tuple[int, ...]
-    """Axes along which the places of a grid are counted."""
-
-    has_class_token: bool = False
-    """Whether a class token may come before the grid: one more place than a square number."""
-
+    grid_axes: tuple[int, ...]  # along which the places of a grid are counted
+    has_class_token: bool = False  # one may come before the grid: one more place than a square
+    # The side of the grid with this many places; None if there is no such grid.
     side: Callable[[int], int | None] = side_of_square
-    """The side of the grid with this many places; None if there is no such grid."""
 
 
 class Network:

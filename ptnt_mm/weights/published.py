@@ -23,32 +23,17 @@ class Published(NamedTuple):
     docs/checkpoints.md names the source of each entry.
     """
 
-    name: str
-    """For ``--pretrained``."""
-
-    top_1: float
-    """Percent."""
-
-    megabytes: int | None = None
-    """Parameters of the classifier times 4 bytes; no publisher states a size."""
-
-    url: str | None = None
-    """Address of the file, or of a page that a browser has to open; None if none was published."""
-
-    password: str | None = None
-    """Password of the page; None for the address of a file."""
-
-    sha256: str | None = None
-    """The first digits, at least 8; None if none were published."""
-
-    licence: str = 'Apache-2.0'
-    """Licence of the repository that publishes the file."""
-
+    name: str  # for ``--pretrained``
+    top_1: float  # percent
+    megabytes: int | None = None  # the classifier's parameters times 4 bytes; nobody states a size
+    url: str | None = None  # of the file, or of a page that a browser has to open; None without any
+    password: str | None = None  # of the page; None for the address of a file
+    sha256: str | None = None  # the first digits, at least 8; None if none were published
+    licence: str = 'Apache-2.0'  # of the repository that publishes the file
+    # Subtracted from RGB values in [0, 255] before the images enter the network, and their divisor
+    # after that.
     mean: tuple[float, float, float] = GREY
-    """Subtracted from RGB values in [0, 255] before the images enter the network."""
-
     std: tuple[float, float, float] = GREY
-    """Divisor of the values after the subtraction."""
 
     @property
     def address(self) -> str | None:
@@ -59,15 +44,10 @@ class Published(NamedTuple):
 
 
 _BAIDU = 'https://pan.baidu.com/s'
-
 _TNT_RELEASE = 'https://github.com/huawei-noah/Efficient-AI-Backbones/releases/download/tnt'
-
 _TIMM_RELEASE = 'https://github.com/contrastive/pytorch-image-models/releases/download/TNT'
-
 _TIMM = 'https://huggingface.co/timm'
-
 _TIMM_FILE = 'resolve/main/model.safetensors'
-
 _FOR_MMPRETRAIN = (
     'https://download.openmmlab.com/mmclassification/v0/tnt/'
     'tnt-small-p16_3rdparty_in1k_20210903-c56ee7df.pth'
@@ -110,18 +90,11 @@ FILES = {
 class InstalledFile(NamedTuple):
     """A file of weights in a package of the Python index."""
 
-    requirement: str
-    """The package and its version, as for pip."""
-
-    module: str
-    """The package's import name, and ``file`` the path inside it."""
-
-    file: str
-
+    requirement: str  # the package and its version, as for pip
+    module: str  # the package's import name
+    file: str  # the path inside it
     sha256: str
-
-    about: str
-    """The network, and where its weights come from."""
+    about: str  # the network, and where its weights come from
 
 
 INSTALLED = {

@@ -109,12 +109,6 @@ def test_a_pretrained_file_that_is_missing(demo: Demo, capsys):
     assert 'absent.pth' in output.err and 'training starts from absent.pth' not in output.out
 
 
-def test_a_setting_that_nothing_reads(demo: Demo, capsys):
-    demo.options['modle.a'] = 1
-    assert _status(demo, '--quick') == 1
-    assert "did you mean 'model'" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize('number', ['0', '-1', 'two'])
 def test_a_number_of_gpus_that_is_none(number: str, capsys):
     with pytest.raises(SystemExit, match='2'):

@@ -52,11 +52,6 @@ def test_another_kind_of_data_set_is_skipped_and_reported(demo: Demo):
     assert 'VOCDataset does not read files like CocoDataset: its annotations' in str(findings[0])
 
 
-def test_an_unknown_class_names_the_nearest(demo: Demo):
-    demo.set(type='CocoDatset')
-    assert "did you mean 'CocoDataset'?" in str(counted(demo.findings())[0])
-
-
 def test_remote_data_is_skipped_and_reported(demo: Demo):
     demo.set(data_root='s3://bucket/')
     findings = demo.findings()

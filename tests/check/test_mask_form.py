@@ -69,11 +69,3 @@ def test_a_mask_in_grey_and_alpha_has_no_indices(tmp_path: Path):
     Image.fromarray(np.zeros((2, 3, 2), np.uint8)).save(file)
     counts, [(_, evidence)] = open_mask(ImageFile(file, mask=file), 'pillow')
     assert counts is None and 'LA' in evidence
-
-
-@pytest.mark.parametrize('backend', ['pillow', 'cv2'])
-def test_a_mask_that_is_none_is_broken(tmp_path: Path, backend: str):
-    file = tmp_path / 'mask.png'
-    file.write_text('no picture')
-    counts, [(_, evidence)] = open_mask(ImageFile(file, mask=file), backend)
-    assert counts is None and 'not an image' in evidence

@@ -32,7 +32,6 @@ FAULTS: list[tuple] = [
     (EPOCHS, {'model.test_cfg.score_thr': -0.1}, ERROR),
     (EPOCHS, {'model.test_cfg.nms.iou_threshold': 2}, ERROR),
     (TWO_STAGES, {'model.test_cfg.rcnn.mask_thr_binary': 128}, ERROR),
-    (ITERATIONS, {'model.test_cfg.mode': 'window'}, ERROR),
     (ITERATIONS, {**SLIDE, 'model.test_cfg.crop_size': None}, ERROR, 'model.test_cfg.mode'),
     (ITERATIONS, {**SLIDE, 'model.test_cfg.crop_size': 96}, ERROR, 'model.test_cfg.crop_size'),
     (ITERATIONS, {**SLIDE, 'model.test_cfg.stride': (300, 300)}, ERROR, 'model.test_cfg.stride'),
@@ -52,9 +51,6 @@ FAULTS: list[tuple] = [
     (EPOCHS, {CLIP + 'clip_value': 0}, ERROR),
     (EPOCHS, {'optim_wrapper.accumulative_counts': 0}, ERROR),
     # Loaders
-    (EPOCHS, {'train_dataloader.num_workers': -1}, ERROR),
-    (EPOCHS, {'train_dataloader.batch_size': 0}, ERROR),
-    (EPOCHS, {'train_dataloader.num_workers': 0}, ERROR, 'train_dataloader.persistent_workers'),
     (EPOCHS, {'train_dataloader.sampler.shuffle': False}, WARNING),
     (EPOCHS, {'val_dataloader.drop_last': True}, WARNING),
     (EPOCHS, {'val_dataloader.sampler.type': 'InfiniteSampler'}, ERROR),

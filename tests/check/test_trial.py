@@ -14,7 +14,7 @@ from torch import nn
 
 from ptnt_mm.check.inspection import check_before_testing, read_data
 from ptnt_mm.check.trial.evaluation import Evaluation
-from ptnt_mm.check.trial.failed_steps import NOT_COMPLETED, StepFailure, at, describe
+from ptnt_mm.check.trial.failed_steps import NOT_COMPLETED, StepFailure, describe
 from ptnt_mm.check.trial.setup import model_for_trial, shrunk
 from ptnt_mm.check.trial.steps import train_once
 from ptnt_mm.config.build import build_model
@@ -159,26 +159,6 @@ def test_a_data_set_of_many_images_is_not_loaded_as_a_whole(demo: Demo):
 
     chosen = Evaluation(demo.view(), 'val', torch.nn.Identity(), ())._chosen(Images([0] * 5000))
     assert len(chosen) == 2 and loaded == [0, 1250, 2500, 3750]
-
-
-def test_the_images_of_a_batch_differ_in_size_if_any_do(demo: Demo):
-    """Some pipelines and models can only collate images of one size."""
-    demo.options['val_dataloader.batch_size'] = 2
-
-    class Images(list):
-        def __getitem__(self, i: int) -> dict:
-            return dict(number=i, inputs=torch.zeros(3, 32, 48 if i == 6 else 32))
-
-    evaluation = Evaluation(demo.view(), 'val', torch.nn.Identity(), ())
-    assert [sample['number'] for sample in evaluation._chosen(Images([0] * 8))] == [0, 6]
-    assert [sample['number'] for sample in evaluation._chosen(Images([0] * 4))] == [0, 1]
-
-
-def test_a_failure_without_a_message_shows_its_line(demo: Demo):
-    with pytest.raises(StepFailure) as failed, at('val_evaluator'):
-        raise AssertionError  # like many in mmdet
-    where, what = describe(failed.value, demo.view())
-    assert where == 'val_evaluator' and 'like many in mmdet' in what
 
 
 def augmented(demo: Demo) -> ConfigView:

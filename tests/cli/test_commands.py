@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from repository import ROOT, environment
+from repository import ROOT
 
 from ptnt_mm.cli import commands, completion
 from ptnt_mm.cli.config_groups import GROUPS
@@ -44,21 +44,14 @@ def test_the_help_lists_all_commands_and_does_not_wait_for_torch():
 
 
 @pytest.mark.parametrize('name', COMMANDS)
-def test_help_of_a_command_does_not_wait_for_torch(name: str):
-    assert help_of('ptnt', name).startswith(f'usage: ptnt {name} ')
+def test_help_of_a_command_has_an_example_and_does_not_wait_for_torch(name: str):
+    said = help_of('ptnt', name)
+    assert said.startswith(f'usage: ptnt {name} ') and said.count(f'ptnt {name} ') > 1
 
 
 @pytest.mark.parametrize('tool', sorted(path.name for path in TOOLS.glob('*.py')))
 def test_help_of_a_script_does_not_wait_for_torch(tool: str):
     assert help_of(tool).startswith(f'usage: {tool} ')
-
-
-@pytest.mark.parametrize('name', COMMANDS)
-def test_each_command_has_an_example(ptnt, capsys, name: str):
-    with pytest.raises(SystemExit, match='0'):
-        ptnt(name, '--help')
-    usage, _, rest = capsys.readouterr().out.partition('\n\n')
-    assert usage.startswith(f'usage: ptnt {name} ') and f'ptnt {name}' in rest
 
 
 @pytest.mark.parametrize('words', [('trian',), ('train',), ('configs', 'copy', 'one')])
@@ -81,15 +74,6 @@ def test_an_unknown_command_names_the_known_ones(ptnt, capsys):
         assert f'unknown command {word!r}: did you mean {meant!r}?' in said
 
 
-def test_a_config_that_is_missing_does_not_wait_for_torch(tmp_path: Path):
-    """Here, torch ends the process."""
-    (tmp_path / 'torch.py').write_text('raise SystemExit(9)')
-    command = [sys.executable, TOOLS / 'ptnt', 'train', 'retinanet_ptnt_s_1']
-    env = environment(PYTHONPATH=f'{tmp_path}:{ROOT}')
-    done = subprocess.run(command, env=env, capture_output=True, text=True)
-    assert done.returncode == 1 and "did you mean 'retinanet_ptnt_s_1x'?" in done.stderr
-
-
 def test_a_launcher_alone_is_answered_with_the_whole_command(ptnt, monkeypatch, capsys):
     monkeypatch.delenv('RANK', raising=False)
     assert ptnt('train', 'demo_gfl_lite0', '--seed', '1', '--launcher', 'pytorch') == 1
@@ -97,11 +81,6 @@ def test_a_launcher_alone_is_answered_with_the_whole_command(ptnt, monkeypatch, 
         'torchrun --nproc_per_node 8 -m ptnt_mm train demo_gfl_lite0 --seed 1 --launcher pytorch'
     )
     assert words in ' '.join(capsys.readouterr().err.split())
-
-
-def test_an_error_is_status_1(ptnt, capsys):
-    assert ptnt('train', 'nothing.py') == 1
-    assert capsys.readouterr().err.startswith('error: ')
 
 
 def test_list_and_copy_are_short_for_parts_of_configs(ptnt, capsys, tmp_path: Path):
@@ -237,11 +216,3 @@ def test_other_shells_get_commands_flags_and_configs(shell: str):
     script = completion.completion(shell)
     for word in ('mmcv-ops', 'auto-scale-lr', 'inspect', 'demo_retinanet_ptnt_ti'):
         assert word in script
-
-
-def test_visualize_without_an_image_names_what_was_given(ptnt, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    Path('photos').mkdir()
-    for given in ('x.pth', 'photos'):
-        assert ptnt('visualize', 'demo_gfl_lite0', given) == 1
-        assert given in capsys.readouterr().err

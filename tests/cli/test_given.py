@@ -3,7 +3,6 @@
 import re
 import subprocess
 import sys
-from argparse import Namespace
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from repository import ROOT
 
 from ptnt_mm.cli.given import check_given
 from ptnt_mm.cli.main import run
+from ptnt_mm.cli.start import parser_of
 
 CONFIG = 'retinanet_ptnt_s_1x'
 WRONG = [
@@ -60,8 +60,8 @@ def test_what_is_not_there_is_named(here: Path, capsys, line: str, message: str)
 def test_what_is_there_passes(here: Path, project: str):
     (here / project).mkdir()
     (here / project / 'config.py').write_text('model = dict()')
-    for key in ('config', 'like'):
-        check_given('new', Namespace(**{key: project}))
+    for name, words in (('train', [project]), ('new', ['data', 'copy', '--like', project])):
+        check_given(name, parser_of(name).parse_args(words))
 
 
 def test_torch_is_not_imported_for_it(here: Path):

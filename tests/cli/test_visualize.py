@@ -116,7 +116,9 @@ def test_the_chosen_point_is_named_and_outlined(place: Path):
 
 
 def test_refusals(place: Path, capsys, monkeypatch):
-    assert 'not an image: add one' in refusal(capsys, 'micro.py', 'micro.pth')
+    assert 'micro.pth is not an image: add one' in refusal(capsys, 'micro.py', 'micro.pth')
+    Path('photos').mkdir()
+    assert 'photos is a folder: name its images' in refusal(capsys, 'micro.py', 'photos')
     assert 'missing.png' in refusal(capsys, 'micro.py', 'missing.png')
     words = ('micro.py', 'photo.png', '--versus', 'a', 'b', 'c')
     assert '--versus takes a checkpoint, a config' in refusal(capsys, *words)

@@ -11,8 +11,8 @@ from mmengine.registry import MODELS, DefaultScope
 from torch import nn
 from torch.utils.data import DataLoader
 
-from ptnt_mm.config.build_errors import explain_build_error, explained_late_building
-from ptnt_mm.config.causes import CAUSES, Kind, explain, is_about_the_disk, one_line
+from ptnt_mm.config.build import explain_build_error, explained_late_building
+from ptnt_mm.config.causes import CAUSES, Kind, explain, one_line
 from ptnt_mm.config.hosts import import_host
 from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.errors import UserError
@@ -90,6 +90,8 @@ SYSTEM = [
     (RuntimeError('unable to write </torch_1>: No space (28)'), Kind.PROCESS, ['/dev/shm']),
     (torch.OutOfMemoryError('CUDA out of memory. Tried'), Kind.PROCESS, ['amp', 'batch_size=1']),
     (RuntimeError('[gloo] Connection closed by peer [127.0.0.1]:3'), Kind.PROCESS, []),
+    (KeyError('segm is not in results'), Kind.CONFIG, ["metric='bbox'"]),
+    (KeyError("metrics ['mIou'] is not supported"), Kind.CONFIG, ["['mIou'], expected mIoU"]),
     (ModuleNotFoundError("No module named 'mmseg'"), Kind.PACKAGE, ['mmsegmentation ftfy regex']),
     (ModuleNotFoundError("No module named 'ftfy'"), Kind.PACKAGE, ['mmsegmentation ftfy regex']),
     (ModuleNotFoundError("No module named 'pkg_resources'"), Kind.PACKAGE, ['setuptools<81']),
@@ -132,8 +134,8 @@ def test_the_disk_is_to_blame_for_a_user_error_of_a_full_one(
     monkeypatch, tmp_path: Path, number: int
 ):
     error = full(monkeypatch, number, tmp_path / 'a.pth')
-    assert is_about_the_disk(error) and str(tmp_path / 'a.pth') in str(explain(error, Kind.DISK))
-    assert not is_about_the_disk(UserError('no disk'))
+    assert str(tmp_path / 'a.pth') in str(explain(error, Kind.DISK))
+    assert explain(UserError('no disk'), Kind.DISK) is None
 
 
 def test_a_user_error_of_a_worker_keeps_only_its_words():

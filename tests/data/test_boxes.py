@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from project import made
 
 from ptnt_mm.data.boxes import (
     CENTRE_AND_SIZE,
@@ -19,7 +20,7 @@ from ptnt_mm.data.boxes import (
 )
 from ptnt_mm.data.formats.format import Collector
 from ptnt_mm.data.labels import Labels
-from ptnt_mm.data.recognise import read_labels, recognise, summary
+from ptnt_mm.data.recognise import summary
 from ptnt_mm.data.tree import Tree
 from ptnt_mm.utils.errors import UserError
 
@@ -203,8 +204,7 @@ def coco(root: Path, count: int = 12, **changes: object) -> dict:
 def read(root: Path, content: dict | None = None) -> Labels:
     if content is not None:
         (root / 'labels.json').write_text(json.dumps(content))
-    tree = Tree(root)
-    return read_labels(tree, recognise(tree))
+    return made.read(root)
 
 
 def test_boxes_are_examined_before_they_are_clipped(tmp_path: Path):

@@ -142,8 +142,9 @@ def test_folders_that_do_not_show_the_classes_are_refused(tmp_path: Path, number
         {'OK/camera A': 40, 'OK/camera B': 40, 'bad/camera A': 2, 'bad/camera B': 2},
         {'2024-01-05/OK': 4, '2024-01-05/bad': 4, '2024-01-05/odd': 4, '2024-01-06/OK': 4,
          '2024-01-06/bad': 4, '2024-01-07/OK': 4, '2024-01-07/odd': 4},
+        {'OK': 8, 'bad/001': 4, 'bad/002': 4},
     ],
-    ids=['days of a rare class', 'cameras of a rare class', 'days that lack a class'],
+    ids=['days of a rare class', 'cameras of a rare class', 'days that lack a class', 'numbers'],
 )  # fmt: skip
 def test_no_class_is_lost_between_days_and_cameras(tmp_path: Path, numbers: dict):
     with pytest.raises(UserError, match=r'(?s)several levels.*pass one of them'):

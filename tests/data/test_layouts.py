@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from project.made import read
 
 from ptnt_mm.data.boxes import Boxes, near_the_corner
 from ptnt_mm.data.copies import alike, look
 from ptnt_mm.data.labels import LabelledImage, Labels
-from ptnt_mm.data.recognise import read_labels, recognise
+from ptnt_mm.data.recognise import recognise
 from ptnt_mm.data.tree import Tree
 from ptnt_mm.project.split import split_off
 from ptnt_mm.utils.errors import UserError
@@ -52,11 +53,6 @@ def _coco(names: dict[str, int]) -> str:
     )
 
 
-def _read(root: Path) -> Labels:
-    tree = Tree(root)
-    return read_labels(tree, recognise(tree))
-
-
 def _lefts(labels: Labels, root: Path) -> dict[str, int]:
     """The left side of the only object in each image, which tells whose it is.
 
@@ -74,7 +70,7 @@ def test_images_may_be_in_a_folder_with_the_name_of_labels(tmp_path: Path, folde
     for name, i in names.items():
         _draw(tmp_path / folder / name, i)
     _text(tmp_path / 'labels.json', _coco(names))
-    labels = _read(tmp_path)
+    labels = read(tmp_path)
     assert _lefts(labels, tmp_path) == {f'{folder}/{i}.png': i for i in range(_COUNT)}
     assert not labels.problems
 
@@ -84,7 +80,7 @@ def test_names_with_dots_and_without_suffix_in_a_file_with_a_mark(tmp_path: Path
         _draw(tmp_path / f'images/v1.{i}.png', i)
     text = _coco({f'v1.{i}': i for i in range(_COUNT)})
     (tmp_path / 'labels.json').write_text(text, encoding='utf-8-sig')
-    found = _lefts(_read(tmp_path), tmp_path)
+    found = _lefts(read(tmp_path), tmp_path)
     assert found == {f'images/v1.{i}.png': i for i in range(_COUNT)}
 
 
@@ -95,7 +91,7 @@ def test_masks_do_not_stand_in_for_missing_images(tmp_path: Path):
         if i:
             _draw(tmp_path / 'photos' / name, 100 + i)
     _text(tmp_path / 'labels.json', _coco(names))
-    found = _lefts(_read(tmp_path), tmp_path)
+    found = _lefts(read(tmp_path), tmp_path)
     assert found == {f'photos/{i}.png': i for i in range(1, _COUNT)}
 
 
@@ -122,7 +118,7 @@ def test_lists_of_image_sets(tmp_path: Path, line: str, name: str):
     for split, part in (('train', names[:4]), ('val', names[4:])):
         listed = '\n'.join(line.format(name=each) for each in part)
         _text(tmp_path / f'ImageSets/Main/{split}.txt', listed + '\n')
-    labels = _read(tmp_path)
+    labels = read(tmp_path)
     assert not labels.problems
     assert [image.split for image in labels.images].count('val') == 2
     assert {i.path.stem[-1] for i in labels.images if i.split == 'val'} <= {'4', '5', ')'}
@@ -133,7 +129,7 @@ def test_images_of_the_same_name_in_parallel_folders(tmp_path: Path):
         for k in range(3):
             _draw(tmp_path / f'JPEGImages/{folder}/{k}.png', 10 * i + k)
             _text(tmp_path / f'Annotations/{folder}/{k}.xml', _xml(f'{k}.png', 10 * i + k))
-    found = _lefts(_read(tmp_path), tmp_path)
+    found = _lefts(read(tmp_path), tmp_path)
     assert found == {
         f'JPEGImages/{f}/{k}.png': 10 * i + k for i, f in enumerate('ab') for k in range(3)
     }
@@ -144,7 +140,7 @@ def test_a_label_file_belongs_to_the_image_of_its_name(tmp_path: Path):
         _draw(tmp_path / f'images/{i}.png', i)
         _draw(tmp_path / f'preview/{i}.jpg', i)
         _text(tmp_path / f'xml/{i}.xml', _xml(f'{i}.png', i))
-    assert _lefts(_read(tmp_path), tmp_path) == {f'images/{i}.png': i for i in range(_COUNT)}
+    assert _lefts(read(tmp_path), tmp_path) == {f'images/{i}.png': i for i in range(_COUNT)}
 
 
 def test_labelme_files_that_were_copied(tmp_path: Path):
@@ -152,7 +148,7 @@ def test_labelme_files_that_were_copied(tmp_path: Path):
         _draw(tmp_path / f'{i}.png', i)
         shape = dict(label='cat', shape_type='rectangle', points=[[i, 5], [i + 20, 40]])
         _text(tmp_path / f'{i}.json', json.dumps(dict(shapes=[shape], imagePath='0.png')))
-    labels = _read(tmp_path)
+    labels = read(tmp_path)
     assert _lefts(labels, tmp_path) == {f'{i}.png': i for i in range(_COUNT)}
     assert len(labels.problems) == _COUNT - 1
 
@@ -164,7 +160,7 @@ def test_a_file_of_all_images_beside_those_of_the_splits(tmp_path: Path):
     _text(tmp_path / 'all.json', _coco(names))
     _text(tmp_path / 'train.json', _coco({f'{i}.png': i for i in range(4)}))
     _text(tmp_path / 'val.json', _coco({f'{i}.png': i for i in range(4, _COUNT)}))
-    found = {image.path.stem: image.split for image in _read(tmp_path).images}
+    found = {image.path.stem: image.split for image in read(tmp_path).images}
     assert found == {str(i): 'train' if i < 4 else 'val' for i in range(_COUNT)}
 
 
@@ -184,7 +180,7 @@ def test_yolo_in_parallel_folders(tmp_path: Path, images: str, texts: str, index
         _draw(tmp_path / images / f'{i}.png', i)
         _draw(tmp_path / 'logos' / f'logo{i}.png', i)
         _text(tmp_path / texts / f'{i}.txt', f'{index} {(i + 10) / 80} 0.5 0.25 0.5\n')
-    found = _lefts(_read(tmp_path), tmp_path)
+    found = _lefts(read(tmp_path), tmp_path)
     assert found == {f'{images}/{i}.png': i for i in range(_COUNT)}
 
 
@@ -203,7 +199,7 @@ def test_yolo_names_of_sets_that_were_put_together(tmp_path: Path):
         for i in range(3):
             _draw(tmp_path / folder / f'{folder}{i}.png', i)
             _text(tmp_path / folder / f'{folder}{i}.txt', '0 0.5 0.5 0.25 0.5\n')
-    found = {image.path.stem: image.objects[0].label for image in _read(tmp_path).images}
+    found = {image.path.stem: image.objects[0].label for image in read(tmp_path).images}
     assert found == {f'{f}{i}': c for f, c in (('a', 'cat'), ('b', 'dog')) for i in range(3)}
 
 
@@ -216,18 +212,9 @@ def test_darknet_lists(tmp_path: Path):
         _text(tmp_path / f'data/obj/{i}.txt', '1 0.5 0.5 0.25 0.5\n')
     for name, part in (('train', range(2, _COUNT)), ('test', range(2))):
         _text(tmp_path / f'data/{name}.txt', ''.join(f'data/obj/{i}.png\n' for i in part))
-    labels = _read(tmp_path)
+    labels = read(tmp_path)
     assert {i.path.stem for i in labels.images if i.split == 'val'} == {'0', '1'}
     assert {item.label for image in labels.images for item in image.objects} == {'dog'}
-
-
-def test_yolo_classes_counted_from_1(tmp_path: Path):
-    _text(tmp_path / 'data.yaml', 'train: images\nnames: [cat, dog]\n')
-    for i in range(_COUNT):
-        _draw(tmp_path / f'images/{i}.png', i)
-        _text(tmp_path / f'labels/{i}.txt', '1 0.5 0.5 0.2 0.2\n2 0.3 0.3 0.2 0.2\n')
-    with pytest.raises(UserError, match='from 1'):
-        _read(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -265,12 +252,3 @@ def test_equal_files_of_two_classes_are_said(tmp_path: Path):
     labels = Labels(['cat', 'dog'], images)
     split_off(labels)
     assert any('dog/0.png is cat/0.png' in note for note in labels.notes)
-
-
-def test_numbered_folders_beside_a_class_are_not_guessed(tmp_path: Path):
-    for k, folder in enumerate(('cat', 'dog/001', 'dog/002')):
-        for i in range(8 if folder == 'cat' else 4):
-            _draw(tmp_path / folder / f'{i}.png', 10 * k + i)
-    tree = Tree(tmp_path)
-    with pytest.raises(UserError, match='cat'):
-        read_labels(tree, recognise(tree))

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image, ImageDraw
+from project.made import read
 
 from ptnt_mm.data.formats.mask_pairs import find_pairs, has_folder_of_masks, option_for
-from ptnt_mm.data.labels import Labels
 from ptnt_mm.data.recognise import read_labels, recognise
 from ptnt_mm.data.tree import Tree
 from ptnt_mm.utils.errors import UserError
@@ -18,11 +18,6 @@ from ptnt_mm.utils.errors import UserError
 from . import drawn
 
 COUNT = 6
-
-
-def read(root: Path) -> Labels:
-    tree = Tree(root)
-    return read_labels(tree, recognise(tree))
 
 
 def draw_pairs(root: Path, image: str, mask: str, numbers: range = range(COUNT)) -> dict[str, str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image, ImageFilter
+from project import made
 
 from ptnt_mm.data.class_masks import IGNORED, read_values, voc_colour, without_palette
 from ptnt_mm.data.labels import Labels
@@ -359,8 +360,7 @@ def test_panoptic_masks_are_class_masks(tmp_path: Path):
             {'image_id': i, 'file_name': f'{i:03}.png', 'segments_info': segments}
         ]
     (tmp_path / 'annotations/panoptic_train.json').write_text(json.dumps(content))
-    tree = Tree(tmp_path)
-    labels = read_labels(tree, recognise(tree))
+    labels = made.read(tmp_path)
     assert [[item.label for item in image.objects] for image in labels.images] == [
         ['cat', 'sky'], ['sky', 'cat'], ['cat', 'sky']
     ]  # fmt: skip
@@ -372,8 +372,7 @@ def test_panoptic_masks_are_class_masks(tmp_path: Path):
     content['annotations'][0]['image_id'] = 99
     content['annotations'][1]['segments_info'][1]['category_id'] = 5
     (tmp_path / 'annotations/panoptic_train.json').write_text(json.dumps(content))
-    tree = Tree(tmp_path)
-    labels = read_labels(tree, recognise(tree))
+    labels = made.read(tmp_path)
     assert [image.path.name for image in labels.images] == ['002.jpg']
     what = 'annotations that cannot be read'
     first, second = (problem.detail for problem in labels.problems if problem.kind == what)

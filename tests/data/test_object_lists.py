@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from PIL import Image
 from project import made
+from project.made import read
 
 from ptnt_mm.data.boxes import REPEAT_RULES, Listed
 from ptnt_mm.data.labels import Labels, ignored_regions
-from ptnt_mm.data.recognise import read_labels, recognise
+from ptnt_mm.data.recognise import recognise
 from ptnt_mm.data.tree import Tree
 from ptnt_mm.utils.errors import UserError
 
@@ -24,11 +25,6 @@ def draw(root: Path, *names: str) -> Path:
         pixels = np.random.default_rng(i).integers(0, 255, (_HEIGHT, _WIDTH, 3), np.uint8)
         Image.fromarray(pixels).save(root / name)
     return root
-
-
-def read(root: Path) -> Labels:
-    tree = Tree(root)
-    return read_labels(tree, recognise(tree))
 
 
 def found(labels: Labels) -> dict[str, list[tuple]]:

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from project.made import read
 
 from ptnt_mm.data.labels import LabelledObject, Labels, Outcome, ignored_regions
-from ptnt_mm.data.recognise import read_labels, recognise, summary
-from ptnt_mm.data.tree import Tree
+from ptnt_mm.data.recognise import summary
 
 _WIDTH, _HEIGHT = 100, 50
 _BOX = [10, 5, 20, 30]
@@ -33,11 +33,6 @@ def coco(root: Path, *objects: Mapping) -> Path:
     )
     (root / 'labels.json').write_text(json.dumps(content))
     return root
-
-
-def read(root: Path) -> Labels:
-    tree = Tree(root)
-    return read_labels(tree, recognise(tree))
 
 
 def others(labels: Labels) -> list[LabelledObject]:

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 from project import made
+from project.made import read
 
 from ptnt_mm.api import create_project
-from ptnt_mm.data.recognise import read_labels, recognise, summary
-from ptnt_mm.data.tree import Tree
+from ptnt_mm.data.recognise import summary
 
 
 def labelme(root: Path, **shape: object) -> Path:
@@ -73,25 +73,21 @@ def test_a_rectangle_between_polygons_is_a_mask_of_four_points(tmp_path: Path, u
     ],
 )
 def test_shapes_without_area_are_counted_with_their_class(tmp_path: Path, kind: str, points: list):
-    labels = read_labels(
-        tree := Tree(labelme(tmp_path, shape_type=kind, points=points)), recognise(tree)
-    )
+    labels = read(labelme(tmp_path, shape_type=kind, points=points))
     assert any(line.startswith('3 shapes') and '(3 door)' in line for line in summary(labels))
     # The image that has nothing else would be background.
     assert {image.path.stem for image in labels.images} == {f'im{i}' for i in range(5)}
 
 
 def test_objects_that_labelme_ignores_are_counted(tmp_path: Path):
-    tree = Tree(labelme(tmp_path, label='__ignore__'))
-    labels = read_labels(tree, recognise(tree))
+    labels = read(labelme(tmp_path, label='__ignore__'))
     assert any(line.startswith('3 objects') and '__ignore__' in line for line in summary(labels))
     assert {image.path.stem for image in labels.images} == {f'im{i}' for i in range(5)}
 
 
 @pytest.mark.parametrize('tag', ['points', 'polyline', 'cuboid', 'skeleton'])
 def test_shapes_of_cvat_without_area_are_counted(tmp_path: Path, tag: str):
-    tree = Tree(cvat(tmp_path, f'<{tag} label="door" points="3,3;9,9"></{tag}>'))
-    labels = read_labels(tree, recognise(tree))
+    labels = read(cvat(tmp_path, f'<{tag} label="door" points="3,3;9,9"></{tag}>'))
     assert any('6 door' in line for line in summary(labels))
 
 
@@ -102,8 +98,7 @@ def test_boxes_of_voc_without_corners_are_counted(tmp_path: Path, angle: str):
     for file in tmp_path.rglob('*.xml'):
         text = file.read_text().replace('bndbox>', 'robndbox>', 2)
         file.write_text(text.replace('<robndbox>', f'<robndbox>{angle}', 1))
-    tree = Tree(tmp_path)
-    (line,) = summary(read_labels(tree, recognise(tree)))
+    (line,) = summary(read(tmp_path))
     assert line.startswith('6 objects') and '(6 cell)' in line and 'robndbox' in line
 
 
@@ -114,8 +109,7 @@ def test_keypoints_are_said_to_be_left_out(tmp_path: Path):
     for label in tmp_path.rglob('labels/*.txt'):
         lines = label.read_text().splitlines()
         label.write_text('\n'.join(f'{line} 0.1 0.1 2 0.2 0.2 1' for line in lines))
-    tree = Tree(tmp_path)
-    labels = read_labels(tree, recognise(tree))
+    labels = read(tmp_path)
     assert {len(image.objects) for image in labels.images} == {2} and not labels.has_masks()
     assert any('keypoints' in note for note in labels.notes)
 
@@ -124,5 +118,4 @@ def test_tags_of_cvat_are_no_classes_of_objects(tmp_path: Path):
     file = made.cvat_shapes(tmp_path) / 'annotations.xml'
     tag = '<label><name>night</name><type>tag</type></label>'
     file.write_text(file.read_text().replace('<labels>', f'<labels>{tag}'))
-    tree = Tree(tmp_path)
-    assert read_labels(tree, recognise(tree)).classes == list(made.NAMES)
+    assert read(tmp_path).classes == list(made.NAMES)

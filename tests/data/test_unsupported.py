@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from project.made import read
 
 from ptnt_mm.data.masks import area
-from ptnt_mm.data.recognise import read_labels, recognise
+from ptnt_mm.data.recognise import recognise
 from ptnt_mm.data.tree import Tree
 from ptnt_mm.data.unsupported import unsupported_labels
 from ptnt_mm.utils.errors import UserError
@@ -157,7 +158,7 @@ def test_run_lengths_are_masks(tmp_path: Path, text: str, label: str, problems: 
         draw(tmp_path / 'images' / image)
     (tmp_path / 'train.csv').write_text(text)
     (tmp_path / 'sample_submission.csv').write_text('ImageId,EncodedPixels\nc.jpg,1 1\n')
-    labels = read_labels(tree := Tree(tmp_path), recognise(tree))
+    labels = read(tmp_path)
     (item,) = labels.images[0].objects
     assert (len(labels.images), item.label) == (2, label)
     assert {image.split for image in labels.images} == {'train'}
@@ -177,9 +178,8 @@ def test_run_lengths_in_columns_of_other_names_are_named(tmp_path: Path, header:
 def test_run_lengths_without_a_column_of_images_are_an_error_with_the_columns(tmp_path: Path):
     draw(tmp_path / 'a.jpg')
     (tmp_path / 'train.csv').write_text('idx,rle\na.jpg,26 3 50 4\n')
-    tree = Tree(tmp_path)
     with pytest.raises(UserError, match='its columns are idx, rle: expected ImageId'):
-        read_labels(tree, recognise(tree))
+        read(tmp_path)
 
 
 def test_tags_of_cvat_are_classes_of_images(tmp_path: Path):
@@ -188,9 +188,8 @@ def test_tags_of_cvat_are_classes_of_images(tmp_path: Path):
         '<annotations><image id="0" name="a.jpg" width="32" height="24"><tag label="cat"/></image>'
         '</annotations>'
     )
-    tree = Tree(tmp_path)
     with pytest.raises(UserError, match=r'tags, which are classes of whole images.*ImageNet.*1 im'):
-        read_labels(tree, recognise(tree))
+        read(tmp_path)
 
 
 def test_folders_are_no_classes_beside_labels_of_objects(tmp_path: Path):
@@ -297,8 +296,7 @@ def test_pictures_that_are_not_read_are_counted(tmp_path: Path, name: str, line:
     for folder in ('cat', 'dog'):
         draw(tmp_path / folder / 'x.jpg')
     draw(tmp_path / 'x.png').rename(tmp_path / 'cat' / name)
-    tree = Tree(tmp_path)
-    (note,) = read_labels(tree, recognise(tree)).notes
+    (note,) = read(tmp_path).notes
     assert re.search(line, note)
     for file in tmp_path.rglob('*.jpg'):
         file.unlink()
@@ -310,8 +308,7 @@ def test_gifs_jfif_and_names_that_begin_with_a_space_are_read(tmp_path: Path):
     for folder in (' cat', 'dog '):
         draw(tmp_path / folder / ' a.jpg').rename(tmp_path / folder / ' a.jfif')
         draw(tmp_path / folder / 'b.gif')
-    tree = Tree(tmp_path)
-    labels = read_labels(tree, recognise(tree))
+    labels = read(tmp_path)
     assert labels.classes == ['cat', 'dog'] and not labels.notes
     assert sorted(image.path.name for image in labels.images) == [' a.jfif'] * 2 + ['b.gif'] * 2
 

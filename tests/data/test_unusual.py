@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 from PIL import Image
 from project import made
+from project.made import read
 
 from ptnt_mm.data.labels import LabelledObject, Labels, Outcome
-from ptnt_mm.data.recognise import read_labels, recognise
-from ptnt_mm.data.tree import Tree
 from ptnt_mm.utils.errors import UserError
 
 from . import drawn
@@ -24,11 +23,6 @@ _LABEL_FILES = [
     for make in made.ALL
     if make not in (made.object_masks, made.numbered_masks, made.class_masks, made.class_folders)
 ]
-
-
-def read(root: Path) -> Labels:
-    tree = Tree(root)
-    return read_labels(tree, recognise(tree))
 
 
 class Content(NamedTuple):
@@ -278,14 +272,6 @@ def test_a_label_file_of_two_images_is_reported(tmp_path: Path):
     (problem,) = labels.problems
     assert len(labels.images) == 4 and problem.file.name == '0.txt'
     assert problem.outcome is Outcome.KEPT and '0.png' in problem.detail
-
-
-def test_images_of_two_splits_are_noted(tmp_path: Path):
-    _yolo(tmp_path, ['0 0.5 0.5 0.2 0.6'], names='')
-    (tmp_path / 'data.yaml').write_text('train: images\nval: images\nnames: [cat]\n')
-    labels = read(tmp_path)
-    assert {image.split for image in labels.images} == {'train'}
-    assert any('3 images of val' in note for note in labels.notes)
 
 
 _BOX = (32.0, 12.8, 16.0, 38.4)  # of the lines below

@@ -13,12 +13,13 @@ from labelformat.formats.coco import COCOObjectDetectionInput
 from labelformat.formats.pascalvoc import PascalVOCObjectDetectionInput
 from labelformat.formats.yolov8 import YOLOv8ObjectDetectionInput
 from project import made
+from project.made import read
 from pycocotools import mask as coco
 
 from ptnt_mm.data.formats.format import Format
-from ptnt_mm.data.labels import LabelledImage, LabelledObject, Labels
+from ptnt_mm.data.labels import LabelledImage, LabelledObject
 from ptnt_mm.data.masks import encode_mask, outlines, run_lengths
-from ptnt_mm.data.recognise import FORMATS, read_labels, recognise
+from ptnt_mm.data.recognise import FORMATS, recognise
 from ptnt_mm.data.tree import Tree
 
 WRITABLE = [form for form in FORMATS if form.write is not None]
@@ -68,11 +69,6 @@ def written(root: Path, form: Format, with_masks: bool = False) -> list[Labelled
         images.append(LabelledImage(path, made.SIZE, objects=objects_of(i, with_masks)))
     form.write(CLASSES, images, folder, root)
     return images
-
-
-def read(root: Path) -> Labels:
-    tree = Tree(root)
-    return read_labels(tree, recognise(tree))
 
 
 @pytest.mark.parametrize('form', WRITABLE, ids=name)

@@ -285,16 +285,6 @@ def test_weights_that_move_and_freeze_are_followed(part, capture, replaced):
     assert len(capture.sizes) == 2
 
 
-def test_without_memory_a_size_runs_as_before():
-    def fails(function, samples):
-        raise torch.OutOfMemoryError
-
-    part = Scale()
-    part.graphed = GraphedPart(part, 1, capture=fails)
-    part.graphed.install()
-    assert step(part, 1) == step(part, 1) == 1 and list(part.graphed.graphs.values()) == [None]
-
-
 def test_what_cannot_be_captured_is_named():
     def fails(function, samples):
         raise RuntimeError('operation not permitted when stream is capturing\nmore')

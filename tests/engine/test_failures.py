@@ -19,7 +19,6 @@ from toy import ToyModel, ToyNoise, quick, toy_config, toy_iterations, train
 
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.failures import (
-    explain_failure,
     failed_test_explained,
     failures_explained,
 )
@@ -84,21 +83,6 @@ def test_a_test_is_explained_as_a_run_is_but_not_resumed(error: Exception, names
     assert not {'resume', 'train_dataloader', 'accumulative_counts'} & {
         word for word in re.findall(r'\w+', str(said.value))
     }
-
-
-@pytest.mark.parametrize(
-    'error',
-    [
-        ValueError('shapes differ'),
-        KeyError('bbox'),
-        ConnectionError('Connection reset by peer'),
-        OSError(errno.ENOMEM, 'Cannot allocate memory'),
-    ],
-)
-def test_other_errors_are_not_explained(tmp_path: Path, error: Exception):
-    assert explain_failure(error, tmp_path) is None
-    with pytest.raises(type(error)), failures_explained(QUIET, tmp_path):
-        raise error
 
 
 def test_the_log_keeps_the_traceback(tmp_path: Path, caplog: pytest.LogCaptureFixture):

@@ -7,7 +7,6 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 import torch
-from torch.nn import functional as F  # noqa: N812
 from torchvision.ops import box_iou, deform_conv2d
 
 from ptnt_mm.deploy.pixels import prepared
@@ -20,7 +19,6 @@ from ptnt_mm.export.end_to_end import (
     EndToEndSegmenter,
     TwoStageDetector,
 )
-from ptnt_mm.export.formats import AveragePool
 from ptnt_mm.export.supported_models import build_network
 from ptnt_mm.utils.errors import UserError
 
@@ -140,14 +138,6 @@ def test_deformable_convolutions_are_left_to_the_host(name: str, settings: dict)
     config = host_config(name)
     config.model.bbox_head.update(settings)
     assert type(build_network(decided_model(config))) is EndToEndModel
-
-
-@pytest.mark.parametrize('grid', [(2, 2), (6, 6), (3, 5)])
-@pytest.mark.parametrize('size', [(12, 30), (7, 13), (1, 4)])
-def test_averages_are_those_of_torch(grid: tuple[int, int], size: tuple[int, int]):
-    feature = torch.rand(2, 3, *size)
-    expected = F.adaptive_avg_pool2d(feature, grid)
-    torch.testing.assert_close(AveragePool(grid)(feature), expected)
 
 
 def test_sliding_windows_and_soft_suppression_are_left_to_the_host(micro_arch: dict):

@@ -25,7 +25,6 @@ from ptnt_mm.deploy.pixels import prepared
 from ptnt_mm.deploy.runtimes import load_runtime
 from ptnt_mm.export import export as exporting
 from ptnt_mm.export.comparison import compare
-from ptnt_mm.export.evaluation import DeployedModel
 from ptnt_mm.export.export import export
 from ptnt_mm.export.formats import (
     OLDEST_TORCH,
@@ -228,18 +227,6 @@ def test_neither_torch_nor_a_host_is_imported(folder: Path):
     assert int(done.stdout) == len(Deployed(folder / 'x.onnx')(folder / 'photos/1.png').boxes)
 
 
-def test_an_evaluation_takes_the_file(folder: Path):
-    from mmdet.structures import DetDataSample
-
-    photo = str(folder / 'photos' / '1.png')
-    model, sample = DeployedModel(str(folder / 'x.onnx')), DetDataSample()
-    sample.set_metainfo(dict(img_path=photo))
-    (found,) = model.test_step(dict(data_samples=[sample]))
-    boxes, scores, labels, masks = Deployed(folder / 'x.onnx')(photo)
-    for name, expected in dict(bboxes=boxes, scores=scores, labels=labels, masks=masks).items():
-        np.testing.assert_array_equal(found.pred_instances[name].numpy(), expected)
-
-
 def test_features_are_not_evaluated(folder: Path, config: Config, monkeypatch):
     monkeypatch.chdir(folder)
     monkeypatch.setattr(ConfigView, 'require_files', lambda view, splits: None)
@@ -304,22 +291,6 @@ def test_what_cannot_work_is_said_before_the_work(
     assert run('export', [*COMMAND, '--out', *words.split()]) == 1
     assert message in capsys.readouterr().err
     assert not list(folder.glob('y.*'))
-
-
-@pytest.mark.parametrize(
-    ('words', 'message'),
-    [
-        ('--size 64 64 --dynamic', 'not allowed with argument'),
-        ('--size 64 0', "'0' is not an integer above 0"),
-        ('--dynamic --format tflite', "invalid choice: 'tflite'"),
-    ],
-)
-def test_a_command_line_with_too_little_or_too_much(
-    capsys: pytest.CaptureFixture, words: str, message: str
-):
-    with pytest.raises(SystemExit, match='2'):
-        run('export', ['x.py', 'x.pth', '--out', 'x.onnx', *words.split()])
-    assert message in capsys.readouterr().err
 
 
 def test_missing_packages_are_named_before_the_work(config: Config, tmp_path: Path, monkeypatch):

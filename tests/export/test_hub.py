@@ -83,7 +83,7 @@ def test_what_is_published_loads_again(hub: Hub, run):
 
 
 def test_facts_and_card(run):
-    files = prepare(str(run[0]), 'me/cells').files
+    files, _ = prepare(str(run[0]), 'me/cells')
     facts = json.loads(files['config.json'])
     assert facts['classes'] == ['red cell', 'platelet']
     assert facts['metrics'] == {'coco/bbox_mAP': 0.25} and facts['epoch'] == 2
@@ -99,13 +99,15 @@ def test_facts_and_card(run):
 
 
 def test_nothing_of_the_machine_is_published(run):
-    publication = prepare(str(run[0]), 'me/cells')
-    for name, content in publication.files.items():
+    files, changes = prepare(str(run[0]), 'me/cells')
+    # Its header: among random numbers, three given letters may occur.
+    files['model.safetensors'] = files['model.safetensors'].partition(b'}}')[0]
+    for name, content in files.items():
         assert b'ada' not in content.replace(b'data', b'').replace(b'metadata', b''), name
-    text = publication.files['config.py'].decode()
+    text = files['config.py'].decode()
     assert "data_root = 'cells/'" in text and "'annotations/train.json'" in text
     assert 'https://example.org/a/b' in text
-    assert any(change.startswith('data_root') for change in publication.changes)
+    assert any(change.startswith('data_root') for change in changes)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +132,7 @@ def test_absolute_paths_are_shortened(value, expected):
 
 
 def test_names_of_the_user_and_the_host_are_reported(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(privacy, '_user', lambda: 'lovelace')
+    monkeypatch.setattr('getpass.getuser', lambda: 'lovelace')
     monkeypatch.setattr(privacy.socket, 'gethostname', lambda: 'engine')
     assert len(list(check_traces("a = 'lovelace'\nb = 'engine_config'"))) == 1
     assert not list(check_traces('lovelaces'))
@@ -174,7 +176,7 @@ def test_only_a_repository_is_published_to(run, address: str):
 def test_weights_alone_have_no_config(tmp_path: Path):
     file = tmp_path / 'weights.pth'
     torch.save(dict(a=torch.zeros(2)), file)
-    assert 'config.py' not in prepare(str(file), 'me/cells').files
+    assert 'config.py' not in prepare(str(file), 'me/cells')[0]
 
 
 def test_the_command(hub: Hub, run, capsys):

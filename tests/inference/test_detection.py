@@ -15,8 +15,6 @@ from ptnt_mm.inference import load as load_module
 from ptnt_mm.inference.load import load_predictor
 from ptnt_mm.inference.predictor import Predictor
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
-from ptnt_mm.weights.reader.read import read_checkpoint
 
 from .samples import CLASSES, NAME, photograph, save
 
@@ -68,18 +66,6 @@ def test_graphs_find_the_same(detector: Predictor, checkpoint: Path, monkeypatch
     assert len(capture.sizes) == 2 * len({size for size in capture.sizes if size[1] == 3})
 
 
-def test_the_same_as_mmdets_own(detector: Predictor, checkpoint: Path):
-    from mmdet.apis import inference_detector, init_detector
-
-    config = ptnt_mm.get_config(NAME)
-    config.model.test_cfg.max_per_img = 3
-    image = photograph(77, 131)
-    theirs = inference_detector(init_detector(config, str(checkpoint), device='cpu'), image)
-    ours = detector.predict(image).pred_instances
-    torch.testing.assert_close(ours.bboxes, theirs.pred_instances.bboxes)
-    torch.testing.assert_close(ours.scores, theirs.pred_instances.scores)
-
-
 def test_regions_of_mmcvs_roi_pool_on_a_cpu(micro_arch: dict, tmp_path: Path):
     """mmdet's ``inference_detector`` refuses it, because mmcv's own needs a GPU."""
     config = narrow(ptnt_mm.get_config('demo_mask_rcnn_ptnt_ti'), micro_arch)
@@ -95,10 +81,6 @@ def test_low_scores_are_left_out(checkpoint: Path):
     sample = detector.predict(image)
     assert detector.describe(sample) == dict(detections=[])
     np.testing.assert_array_equal(detector.draw(image, sample), image)
-
-
-def test_the_score_that_counts_by_default(checkpoint: Path):
-    assert load(checkpoint, score_thr=None).score_thr == 0.3
 
 
 def test_masks_are_run_lengths(detector: Predictor):
@@ -117,16 +99,6 @@ def test_masks_are_run_lengths(detector: Predictor):
     # SOLO's detectors return only masks.
     alone = sample_of(bboxes=torch.zeros(2, 4), **fields)
     assert detector.describe(alone)['detections'][0]['box'] == [10, 5, 20, 15]
-
-
-def test_the_checkpoint_of_another_model_is_refused(checkpoint: Path, tmp_path: Path):
-    with pytest.raises(CheckpointError, match='does not fit the model.*set num_classes'):
-        load(checkpoint, **{'model.bbox_head.num_classes': 7})
-    part = read_checkpoint(checkpoint)
-    del part['state_dict']['backbone.outer_pos']
-    torch.save(part, tmp_path / 'part.pth')
-    with pytest.raises(CheckpointError, match='lacks 1 weights: backbone.outer_pos'):
-        load(tmp_path / 'part.pth')
 
 
 def test_classes_in_another_order_are_refused_and_others_are_named(

@@ -88,6 +88,9 @@ def test_pictures_keep_their_names(place: Path, capsys: pytest.CaptureFixture):
         file='a.bmp', width=6, height=4, detections=[dict(label='thing')]
     )
     assert found['classes'] == ['thing'] and found['failed'] == []
+    # One image per line, for reading and for grep.
+    lines = (place / 'out' / 'predictions.json').read_text().splitlines()
+    assert sum('"file"' in line for line in lines) == 3
     for name in names:
         np.testing.assert_array_equal(
             read_image(place / 'out' / 'drawn' / name), 255 - read_image(place / 'in' / name)
@@ -168,6 +171,16 @@ def test_results_below_the_images(place: Path, capsys: pytest.CaptureFixture):
         assert infer(source, '--out', 'in/found', '--overwrite') == 1
         assert 'is inside in/found/drawn, which is replaced' in capsys.readouterr().err
     assert (place / 'in' / 'found' / 'drawn' / 'a.png').is_file()
+
+
+@pytest.mark.parametrize('name', ['predictions.json', 'drawn/mine.png'])
+def test_files_of_others_are_never_replaced(name: str, place: Path, capsys):
+    save(place / 'in' / 'a.png')
+    file = place / 'out' / name
+    file.parent.mkdir(parents=True)
+    file.write_text('[]')
+    assert infer('in', '--out', 'out', '--overwrite') == 1
+    assert 'is not from this tool' in capsys.readouterr().err and file.read_text() == '[]'
 
 
 def test_file_names_that_are_not_utf8(place: Path, capsys: pytest.CaptureFixture):
@@ -342,12 +355,13 @@ def test_the_folder_of_a_killed_run_can_be_used_again(place: Path, monkeypatch, 
     (place / 'out' / 'drawn').mkdir()
     (place / 'out' / 'drawn' / 'old.png').touch()
     (place / 'out' / '.predictions.json.partial-1').touch()
+    (place / 'out' / 'mine.txt').touch()
     assert predictions(place / 'out')['finished'] is False
     assert infer('in', '--out', 'out') == 1
     assert '--overwrite' in capsys.readouterr().err
     assert infer('in', '--out', 'out', '--overwrite') == 0
     assert sorted(path.name for path in (place / 'out').rglob('*')) == [
-        '0.png', '1.png', '2.png', 'drawn', 'predictions.json',
+        '0.png', '1.png', '2.png', 'drawn', 'mine.txt', 'predictions.json',
     ]  # fmt: skip
 
 

@@ -15,13 +15,12 @@ from repository import ROOT
 
 import ptnt_mm
 from ptnt_mm.cli.main import run as run_command
-from ptnt_mm.data.image_files import Images
 from ptnt_mm.deploy import Detections
 from ptnt_mm.inference import infer as inferring
 from ptnt_mm.inference import tracking
 from ptnt_mm.inference.detection import ExportedDetector
 from ptnt_mm.inference.load import load_predictor
-from ptnt_mm.inference.tracking import Tracker, in_frame_order
+from ptnt_mm.inference.tracking import Tracker
 from ptnt_mm.inference.video import open_video
 from ptnt_mm.utils.errors import UserError
 
@@ -108,12 +107,6 @@ def test_numbers_are_kept(place: Path, trackers: None, capsys: pytest.CaptureFix
     assert 'Found 28 objects in 11 of 12 images: 3 tracks' in capsys.readouterr().out
 
 
-def test_the_next_video_starts_from_1(place: Path, trackers: None):
-    for name in ('a', 'b'):
-        assert infer('clip.avi', '--out', name, '--no-draw') == 0
-    assert tracks(place / 'a') == tracks(place / 'b') == FOLLOWED
-
-
 def test_only_scores_that_count_are_followed(place: Path, trackers: None):
     assert infer('clip.avi', '--out', 'out', '--score-thr', 0.85) == 0
     assert [*tracks(place / 'out')[3].items()] == [(5, 1)]
@@ -132,16 +125,6 @@ def test_a_folder_of_frames(place: Path, trackers: None):
     assert [image['file'] for image in found['images']] == [f'frame_{i}.png' for i in range(12)]
     assert tracks(place / 'out') == FOLLOWED
     assert [failed['file'] for failed in found['failed']] == ['frame_12.png']
-
-
-def test_a_video_that_is_damaged_in_the_middle(place: Path, trackers: None):
-    whole = bytearray((place / 'clip.avi').read_bytes())
-    place.joinpath('cut.avi').write_bytes(whole[: 2 * len(whole) // 3])
-    assert infer('cut.avi', '--out', 'out') == 1
-    found = json.loads((place / 'out' / 'predictions.json').read_text())
-    assert found['finished'] is False
-    assert 3 < len(found['images']) < 12
-    assert tracks(place / 'out') == FOLLOWED[: len(found['images'])]
 
 
 def colours(found: ExportedDetector, frames: int) -> Iterator[dict[int, set]]:
@@ -206,13 +189,6 @@ def test_colours_repeat():
     first, again, none, second = (meta['palette'][label] for label in shown.labels)
     assert first == again and len({first, none, second}) == 3
     assert shown.label_names == ['#1 a', '#64 b', 'c', '#2 d']
-
-
-def test_frames_are_in_natural_order():
-    names = ['f10.png', 'f9.png', 'f009.png', 'f2b.png', 'f2.png', 'g1.png', '11.png']
-    ordered = in_frame_order(Images(Path('x'), tuple(map(Path, names)))).files
-    expected = ['11.png', 'f2.png', 'f2b.png', 'f009.png', 'f9.png', 'f10.png', 'g1.png']
-    assert [*map(str, ordered)] == expected
 
 
 @pytest.mark.parametrize('files', [['one.png'], ['left/1.png', 'right/1.png']])

@@ -20,33 +20,6 @@ def write_video(file: Path, frames: int = 20, code: str = 'mp4v') -> Path:
     return file
 
 
-def test_frames_are_read_in_order(tmp_path: Path):
-    with Movie(tmp_path / 'new' / 'grey.mp4', 12.5) as movie:
-        for value in range(0, 200, 40):
-            movie.add(np.full((64, 96, 3), value, np.uint8))
-    video = open_video(tmp_path / 'new' / 'grey.mp4')
-    frames = list(video)
-    assert (video.fps, video.announced) == (12.5, 5)
-    assert [frame.shape for frame in frames] == [(64, 96, 3)] * 5
-    assert [frame.mean() for frame in frames] == pytest.approx(range(0, 200, 40), abs=3)
-    video.check_end(5)
-    assert [path.name for path in (tmp_path / 'new').iterdir()] == ['grey.mp4']
-
-
-def test_a_stopped_movie_is_kept(tmp_path: Path):
-    file = tmp_path / 'x.mp4'
-    with pytest.raises(KeyboardInterrupt), Movie(file, 25) as movie:
-        movie.add(np.zeros((64, 96, 3), np.uint8))
-        raise KeyboardInterrupt
-    assert len(list(open_video(file))) == 1
-
-
-def test_a_movie_without_frames_is_no_file(tmp_path: Path):
-    with Movie(tmp_path / 'x.mp4', 25):
-        pass
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_movie_that_cannot_be_written(tmp_path: Path):
     with (
         pytest.raises(UserError, match='cannot write a video of 1 x 1 pixels'),
@@ -63,23 +36,6 @@ def test_unreadable_video_is_named(content: bytes | None, tmp_path: Path):
     file.write_bytes(file.read_bytes()[:5000] if content is None else content)
     with pytest.raises(UserError, match='x.mp4 cannot be read as a video'):
         open_video(file)
-
-
-def test_a_video_that_ends_early_is_named(tmp_path: Path):
-    file = write_video(tmp_path / 'x.avi', code='MJPG')
-    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
-    video = open_video(file)
-    frames = len(list(video))
-    assert 0 < frames < 15
-    with pytest.raises(UserError, match=f'x.avi ends after {frames} of 20 frames'):
-        video.check_end(frames)
-    with pytest.raises(UserError, match='x.avi has no readable frame'):
-        video.check_end(0)
-
-
-def test_missing_webcam_is_named():
-    with pytest.raises(UserError, match='there is no webcam 97'):
-        open_video(97)
 
 
 @pytest.mark.parametrize(('key', 'goes_on'), [(-1, True), (ord('q'), False), (27, False)])

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
-from ptnt_mm.models import CPVT, TNT, PlainClassifier, PyramidTNT
+from ptnt_mm.models import CPVT, TNT, PyramidTNT
 from ptnt_mm.models.kernels import forms, memory
 from ptnt_mm.pages.visualize.recording import Recording, record
 
@@ -144,28 +144,12 @@ def test_shown_blocks(micro_arch):
     assert [block.name for block in twelve.nested()] == ['block 1', 'block 6', 'block 12']
 
 
-def test_a_classifier_and_no_words():
-    model = PlainClassifier(dict(type='CPVT', arch=dict(depth=2, dim=8, heads=2)), num_classes=3)
-    recording, _ = look(model)
-    assert [block.name for block in recording.shown()] == ['block 1', 'block 2']
-    assert recording.nested() == [] and recording.necks == []
-    assert recording.stages()[0].feature.shape == (8, 5, 7)
-
-
 def test_tables_are_the_means_of_the_heads(micro_arch):
     recording, _ = look(PyramidTNT(micro_arch, attention='eager'))
     for block in recording.shown():
         learned, resized = block.tables()
         assert torch.equal(learned, block.stage.relative_pos[0].mean(dim=0))
         torch.testing.assert_close(resized, block.form.bias[0].mean(dim=0))
-
-
-def test_places_in_pixels_of_the_image(micro_arch):
-    image = torch.randn(1, 3, 64, 96)
-    model = PyramidTNT(micro_arch).eval()
-    recording = record(model, model, image, (0.5, 2.0))
-    assert recording.blocks[0].cell == (16.0, 4.0)
-    assert recording.blocks[0].words_in_place().cell == (4.0, 1.0)
 
 
 class Levels(torch.nn.Module):

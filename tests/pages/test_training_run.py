@@ -40,12 +40,6 @@ def test_facts(work_dir: Path):
     assert dict(read_run(work_dir, 'run').how_to_repeat()) == {'Versions': 'torch 2.15'}
 
 
-def test_the_best_checkpoint_counts(work_dir: Path):
-    best = save_checkpoint(work_dir, 'best_coco_bbox_mAP_epoch_1.pth')
-    save_checkpoint(work_dir)
-    assert read_run(work_dir, 'run').checkpoint == best
-
-
 def add_lines(work_dir: Path, *lines: dict) -> None:
     (log,) = work_dir.glob('*/vis_data/scalars.json')
     log.write_text(log.read_text() + ''.join(json.dumps(line) + '\n' for line in lines))
@@ -101,13 +95,6 @@ def test_curves(work_dir: Path):
     }
     losses = [(p['step'], p['value']) for p in points if p['curve'] == 'loss']
     assert losses == [(10, 1), (20, 0.5)]
-
-
-def test_losses_that_are_no_numbers_are_left_out(work_dir: Path):
-    (log,) = work_dir.glob('*/vis_data/scalars.json')
-    log.write_text(log.read_text() + '{"loss": NaN, "lr": 0.1, "time": 1, "epoch": 2, "step": 30}')
-    losses = [p['step'] for p in read_run(work_dir, 'run').curves() if p['curve'] == 'loss']
-    assert losses == [10, 20]
 
 
 def test_predictions_are_newer_than_the_weights(work_dir: Path):

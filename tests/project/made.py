@@ -20,6 +20,10 @@ from labelformat.model.image import Image as LabelImage
 from labelformat.model.object_detection import ImageObjectDetection, SingleObjectDetection
 from PIL import Image, ImageDraw
 
+from ptnt_mm.data.labels import Labels
+from ptnt_mm.data.recognise import read_labels, recognise
+from ptnt_mm.data.tree import Tree
+
 SIZE = (96, 64)
 NAMES = ('cell', 'dot')
 COUNT = 6
@@ -28,6 +32,12 @@ COUNT = 6
 def boxes_of(i: int) -> list[tuple[str, tuple[float, float, float, float]]]:
     """The objects of image i: classes and corners."""
     return [('cell', (4 + i, 6, 40 + i, 50)), ('dot', (60, 20 + i, 76, 40 + i))]
+
+
+def read(root: Path, name: str | None = None, task: str | None = None) -> Labels:
+    """The labels of a folder, as ptnt new reads them."""
+    tree = Tree(root)
+    return read_labels(tree, recognise(tree, name, task))
 
 
 def draw(file: Path, i: int) -> Path:

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from ptnt_mm.data.labels import Labels
-from ptnt_mm.data.recognise import read_labels, recognise, summary
+from ptnt_mm.data.recognise import summary
 from ptnt_mm.data.tree import Tree
 from ptnt_mm.utils.errors import UserError
 
 from .broken import HARMLESS, PLANTED
+from .made import read
 
 NOTHING_REMAINS = {
     ('label_studio', 'cut'),
@@ -23,11 +24,6 @@ NOTHING_REMAINS = {
     ('via', 'list'),
 }
 """Data sets with all labels in one file."""
-
-
-def read(root: Path) -> Labels:
-    tree = Tree(root)
-    return read_labels(tree, recognise(tree))
 
 
 def objects(labels: Labels) -> int:

@@ -29,12 +29,6 @@ def files_of(root: Path) -> dict[Path, bytes]:
     return {file: file.read_bytes() for file in root.rglob('*') if file.is_file()}
 
 
-@pytest.fixture
-def untried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Skip the training step, which takes seconds."""
-    monkeypatch.setattr('ptnt_mm.project.create._memory', lambda folder: None)
-
-
 @pytest.mark.parametrize(
     ('make', 'host'),
     [

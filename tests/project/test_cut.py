@@ -37,12 +37,6 @@ TILING = Tiling(64, 0.25)  # neighbours begin 48 pixels apart
 SIZE = (150, 100)
 
 
-@pytest.fixture
-def untried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Skip the training step, which takes seconds."""
-    monkeypatch.setattr('ptnt_mm.project.create._memory', lambda folder: None)
-
-
 def colours(width: int = SIZE[0], height: int = SIZE[1]) -> np.ndarray:
     """Smooth colours that differ everywhere, (H, W, 3) uint8."""
     y, x = np.mgrid[:height, :width]

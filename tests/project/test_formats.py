@@ -7,8 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from labelformat.formats.pascalvoc import PascalVOCObjectDetectionInput
-from labelformat.formats.yolov8 import YOLOv8ObjectDetectionInput
 from repository import ROOT
 
 from ptnt_mm.cli.start import parser_of
@@ -21,6 +19,7 @@ from ptnt_mm.project.profile import leave_out_narrow
 from ptnt_mm.utils.errors import UserError
 
 from . import made
+from .made import read
 
 FORMATS = {
     made.coco: 'coco',
@@ -57,11 +56,6 @@ def test_the_help_and_the_page_list_every_format():
     assert sorted(re.split(r', | or ', listed)) == sorted(FORMAT_NAMES)
     page = (ROOT / 'docs' / 'formats.md').read_text()
     assert sorted(re.findall(r'^\| `([a-z][\w-]*)` \|', page, re.M)) == sorted(FORMAT_NAMES)
-
-
-def read(root: Path, task: str | None = None) -> Labels:
-    tree = Tree(root)
-    return read_labels(tree, recognise(tree, task=task))
 
 
 @pytest.mark.parametrize('make', FORMATS, ids=lambda make: make.__name__)
@@ -160,28 +154,6 @@ def test_an_empty_label_file_is_called_empty(tmp_path: Path):
     (tmp_path / 'Annotations' / 'im0.xml').write_text('')
     found = {problem.file.name: problem for problem in read(tmp_path).problems}
     assert found['im0.xml'].detail == 'it is empty'
-
-
-def test_voc_is_read_within_half_a_pixel_of_labelformat(tmp_path: Path):
-    made.voc(tmp_path)
-    others = PascalVOCObjectDetectionInput(tmp_path / 'Annotations', ','.join(made.NAMES))
-    ours = {image.path.name: image.objects for image in read(tmp_path).images}
-    for label in others.get_labels():
-        for one, other in zip(ours[label.image.filename], label.objects, strict=True):
-            x, y, width, height = one.box
-            box = other.box
-            assert (x, y, x + width, y + height) == pytest.approx(
-                (box.xmin, box.ymin, box.xmax, box.ymax), abs=0.5001
-            )
-
-
-def test_yolo_is_read_as_by_labelformat(tmp_path: Path):
-    made.yolo(tmp_path)
-    ours = {image.path.name: image.objects for image in read(tmp_path).images}
-    for label in YOLOv8ObjectDetectionInput(tmp_path / 'data.yaml', 'train').get_labels():
-        for one, other in zip(ours[label.image.filename], label.objects, strict=True):
-            assert one.box[:2] == pytest.approx((other.box.xmin, other.box.ymin))
-            assert one.label == other.category.name
 
 
 def test_polygons_and_masks_are_kept(tmp_path: Path):
@@ -363,28 +335,6 @@ def test_what_coco_files_have_and_a_project_has_not_is_noted(
     assert all(part in note for part, note in zip(expected, notes, strict=True))
 
 
-def test_crowds_and_difficult_objects_are_ignored_in_training(tmp_path: Path):
-    made.voc(tmp_path)
-    file = tmp_path / 'Annotations' / 'im0.xml'
-    text = file.read_text().replace('<difficult>0', '<difficult>1', 1)
-    file.write_text(text)
-    objects = [one for image in read(tmp_path).images for one in image.objects]
-    assert [item.ignored for item in objects if item.ignored] == ['difficult']
-
-
-def test_colours_are_classes_by_their_table(tmp_path: Path):
-    labels = read(made.colour_masks(tmp_path))
-    assert labels.classes == ['Void', 'cell', 'dot']
-    assert sorted(labels.mask_indices.values()) == [0, 1, 2]
-
-
-def test_colours_without_a_table_are_explained(tmp_path: Path):
-    made.colour_masks(tmp_path)
-    (tmp_path / 'class_dict.csv').unlink()
-    with pytest.raises(UserError, match=r'(?s)class_dict\.csv.*64,0,128'):
-        read(tmp_path)
-
-
 @pytest.mark.parametrize(
     ('values', 'classes', 'indices'),
     [
@@ -485,21 +435,6 @@ def test_files_that_are_cut_off_are_named(tmp_path: Path):
     (tmp_path / 'b' / 'annotations.json').write_text('{"images": [')
     with pytest.raises(UserError, match=r'annotations\.json: it is truncated'):
         recognise(Tree(tmp_path / 'b'))
-
-
-def test_names_that_differ_only_in_capitals_are_noted(tmp_path: Path):
-    made.labelme(tmp_path)
-    file = next(tmp_path.rglob('*.json'))
-    file.write_text(file.read_text().replace('"cell"', '"Cell"'))
-    assert any("'Cell', 'cell'" in note for note in read(tmp_path).notes)
-
-
-def test_classes_are_folders_inside_of_splits(tmp_path: Path):
-    for split in ('train', 'valid'):
-        made.class_folders(tmp_path / 'pets' / split)
-    labels = read(tmp_path)
-    assert labels.classes == ['cell', 'dot']
-    assert {image.split for image in labels.images} == {'train', 'val'}
 
 
 def test_labels_that_are_not_known_are_answered_with_what_was_looked_for(tmp_path: Path):

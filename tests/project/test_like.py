@@ -14,11 +14,7 @@ from ptnt_mm.utils.errors import UserError
 from . import made
 from .test_split import boxes, photograph, save
 
-
-@pytest.fixture(autouse=True)
-def _untried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Skip the training step, which takes seconds."""
-    monkeypatch.setattr('ptnt_mm.project.create._memory', lambda folder: None)
+pytestmark = pytest.mark.usefixtures('untried')
 
 
 def splits_of(project: Path) -> dict[str, str]:

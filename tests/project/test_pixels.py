@@ -15,11 +15,7 @@ from ptnt_mm.project.create import PROBLEMS, create_project
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity
 
-
-@pytest.fixture(autouse=True)
-def untried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Skip the training step, which takes seconds."""
-    monkeypatch.setattr('ptnt_mm.project.create._memory', lambda folder: None)
+pytestmark = pytest.mark.usefixtures('untried')
 
 
 def pattern(number: int) -> np.ndarray:

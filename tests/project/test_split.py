@@ -12,8 +12,6 @@ import pytest
 from PIL import Image
 
 from ptnt_mm.cli.main import run
-from ptnt_mm.data.recognise import read_labels, recognise
-from ptnt_mm.data.tree import Tree
 from ptnt_mm.project.create import create_project
 from ptnt_mm.project.split import split_off
 from ptnt_mm.utils.errors import UserError
@@ -50,8 +48,7 @@ def boxes(
 
 def split(root: Path, share: float | None = None) -> tuple[dict[str, list[Path]], list[str]]:
     """The images of each split, and the notes about them."""
-    tree = Tree(root)
-    labels = read_labels(tree, recognise(tree))
+    labels = made.read(root)
     found = split_off(labels, share)
     return {part: [image.path for image in images] for part, images in found.items()}, labels.notes
 
@@ -74,8 +71,7 @@ def test_copies_that_leave_nothing_to_train_on_are_named(tmp_path: Path):
     failed = 0
     for seed in range(0, 60, 4):
         images = [photograph(seed), *[photograph(seed + 1)] * 3]
-        tree = Tree(boxes(tmp_path / str(seed), [f'{i}.png' for i in range(4)], images))
-        labels = read_labels(tree, recognise(tree))
+        labels = made.read(boxes(tmp_path / str(seed), [f'{i}.png' for i in range(4)], images))
         labels.images[:] = [replace(image, objects=[]) for image in labels.images]
         try:
             assert set(split_off(labels, 0.75)) == {'train', 'val'}
@@ -91,8 +87,7 @@ def test_a_share_is_between_0_and_1(tmp_path: Path, share: object):
         create_project(made.darknet(tmp_path / 'data'), tmp_path / 'project', val_share=share)
 
 
-def test_the_share_is_an_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr('ptnt_mm.project.create._memory', lambda folder: None)
+def test_the_share_is_an_option(tmp_path: Path, untried):
     data, project = boxes(tmp_path / 'data', [f'{i}.jpg' for i in range(10)]), tmp_path / 'project'
     assert run('new', [str(data), str(project), '--val-share', '0.5']) == 0
     assert len(json.loads((project / 'labels' / 'val.json').read_text())['images']) == 5
@@ -254,14 +249,6 @@ def test_classes_of_images_are_in_proportion(tmp_path: Path):
     found, notes = split(tmp_path)
     assert Counter(path.parent.name for path in found['val']) == dict(a=20, b=10, c=1)
     assert 'images in train/val: a 80/20, b 40/10, c 3/1' in notes
-
-
-def test_each_class_is_on_both_sides(tmp_path: Path):
-    for i in range(6):
-        made.draw(tmp_path / made.NAMES[i % 2] / f'im{i}.png', i)
-    found = splits(tmp_path)
-    for names in found.values():
-        assert {int(name[2]) % 2 for name in names} == {0, 1}
 
 
 def test_copies_of_a_class_without_others_are_on_both_sides_and_this_is_said(tmp_path: Path):

@@ -133,13 +133,6 @@ def test_inspect(tmp_path, capsys, content, expected):
     assert ('coverage' in found) == (not found['arch'].startswith('unknown'))
 
 
-@pytest.mark.parametrize('command', ['inspect', 'publish'])
-def test_meta_that_is_text(tmp_path, capsys, command):
-    torch.save({'state_dict': {'w': torch.zeros(1)}, 'meta': 'mine'}, tmp_path / 'm.pth')
-    status, _, err = run(capsys, command, tmp_path / 'm.pth')
-    assert status == 1 and "m.pth: the checkpoint's meta is a str, not a dict" in err
-
-
 @pytest.mark.parametrize('suffix', ['.safetensors', '.pth'])
 def test_convert_writes_plain_tensors(tmp_path, capsys, authors, suffix):
     path, averaged = authors

@@ -3,19 +3,13 @@
 import json
 from pathlib import Path
 
-import pytest
 from inference.samples import (
     CLASSES,
-    MAP_CLASSES,
     NAME,
-    SEGMENTER,
     write_checkpoint,
-    write_segmenter,
     write_six_images,
 )
 from PIL import Image
-
-import ptnt_mm
 
 from .workplace import Workplace
 
@@ -49,11 +43,3 @@ def test_a_detector_on_six_kinds_of_images(tmp_path: Path):
     found = infer_six(tmp_path, NAME, '--cfg-options', 'model.test_cfg.max_per_img=3')
     assert (found['classes'], found['score_thr']) == (list(CLASSES), 0.3)
     assert all(len(entry['detections']) == 3 for entry in found['images'])
-
-
-def test_a_segmenter_on_six_kinds_of_images(tmp_path: Path):
-    write_segmenter(tmp_path / 'weights.pth', ptnt_mm.get_config(SEGMENTER))
-    found = infer_six(tmp_path, SEGMENTER)
-    assert (found['classes'], found['score_thr']) == (list(MAP_CLASSES), None)
-    for entry in found['images']:
-        assert sum(segment['share'] for segment in entry['segments']) == pytest.approx(1, abs=1e-4)

@@ -233,29 +233,6 @@ finally:
     assert 'mmdet was imported: False' in done.stdout
 
 
-def test_options_that_are_none_are_refused(workplace: Workplace):
-    done = workplace.run('train.py', CONFIG, '--cfg-options', 'work_dir', check=False)
-    assert done.returncode == 2
-    assert 'expected KEY=VALUE' in done.stdout and 'Traceback' not in done.stdout
-
-
-@pytest.mark.parametrize(
-    ('args', 'message'),
-    [
-        ((CONFIG, '--cfg-options', 'trian_cfg.max_epochs=1'), "did you mean 'train_cfg'"),
-        ((CONFIG, '--launcher', 'pytorch'), 'start the processes with torchrun'),
-        ((CONFIG, '--resume', 'absent.pth'), 'absent.pth: no such file'),
-    ],
-)  # fmt: skip
-def test_bad_input_to_train(args: tuple, message: str, workplace: Workplace):
-    done = workplace.run('train.py', *args, '--work-dir', 'bad', check=False)
-    assert done.returncode == 1
-    error = done.stdout[done.stdout.index('error: ') :]
-    assert message in error
-    assert 'Traceback' not in done.stdout
-    shutil.rmtree(workplace.folder / 'bad', ignore_errors=True)
-
-
 def test_a_run_that_cannot_start_throws_nothing_away(workplace: Workplace, training: Training):
     kept = workplace.folder / 'kept'
     kept.mkdir()
@@ -270,18 +247,6 @@ def test_a_run_that_cannot_start_throws_nothing_away(workplace: Workplace, train
         done = workplace.run('train.py', *args, *more, check=False)
         assert done.returncode == 1 and message in done.stdout
         assert (kept / 'epoch_1.pth').is_file()
-
-
-def test_bad_input_to_test(workplace: Workplace, training: Training):
-    text = workplace.folder / 'notes.pth'
-    text.write_text('these are no weights\n')
-    for checkpoint, message in (('absent.pth', 'no such file'), (text, 'is a text file')):
-        done = workplace.run('test.py', CONFIG, checkpoint, check=False)
-        assert done.returncode == 1
-        assert message in done.stdout and 'Traceback' not in done.stdout
-    options = ('--cfg-options', 'test_evaluator.metrik=bbox')
-    done = workplace.run('test.py', CONFIG, training.checkpoint, *options, check=False)
-    assert "did you mean 'metric'" in done.stdout and 'Traceback' not in done.stdout
 
 
 def test_unsafe_loading_is_refused(workplace: Workplace):

@@ -38,12 +38,6 @@ def test_bad_news_is_coloured(terminal, capsys):
     ]
 
 
-def test_no_color_is_obeyed(terminal, monkeypatch, capsys):
-    monkeypatch.setenv('NO_COLOR', '1')
-    show(TEXT)
-    assert '\x1b[3' not in capsys.readouterr().out
-
-
 def test_exit_status(capsys: pytest.CaptureFixture):
     def fail():
         raise UserError('fix this')

@@ -3,16 +3,6 @@
 from ptnt_mm.utils.tables import markdown, new_listing, new_table, to_text
 
 
-def test_a_markdown_table_for_the_terminal():
-    table = new_table('part', 'parameters')
-    table.add_row('stem', '1.50 M')
-    assert to_text(table).splitlines() == [
-        '| part | parameters |',
-        '|------|------------|',
-        '| stem |     1.50 M |',
-    ]
-
-
 def test_a_listing_has_no_rules_and_no_spaces_at_its_ends():
     table = new_listing('', 'found')
     table.add_row('torch', '2.15.0')

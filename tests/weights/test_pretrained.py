@@ -49,14 +49,6 @@ def test_an_authors_checkpoint(tmp_path, backbone, published):
     assert report.loaded == list(backbone.state_dict())
 
 
-def test_safetensors(tmp_path, backbone, published):
-    from safetensors.torch import save_file
-
-    save_file(published, tmp_path / 'w.safetensors')
-    load_pretrained(backbone, tmp_path / 'w.safetensors')
-    assert_loaded(backbone, published)
-
-
 @pytest.mark.parametrize('kind', ['Pretrained', 'mmengine.Pretrained', PretrainedInit, None])
 @pytest.mark.parametrize('form', [dict, lambda **init: [init]], ids=['dict', 'list'])
 def test_init_cfg(tmp_path, published, kind, form):

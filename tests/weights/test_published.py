@@ -25,7 +25,6 @@ from ptnt_mm.weights.published import (
     require_weights,
 )
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
-from ptnt_mm.weights.reader.read import cache_path
 
 
 def tiny() -> TNT:
@@ -137,15 +136,6 @@ def test_a_wrong_hash_is_one_line_and_leaves_no_file(offer, capsys):
     assert list(cache.iterdir()) == []
 
 
-def test_a_dead_address_is_one_line_and_leaves_no_file(offer, capsys):
-    file, cache = offer()
-    file.unlink()
-    line = one_line(capsys)
-    assert 'cannot be downloaded (HTTP Error 404' in line
-    assert f'put it at {cache_path(locate("tnt_x"))}' in line
-    assert list(cache.iterdir()) == []
-
-
 @pytest.mark.parametrize('legacy', [False, True], ids=['zip', 'legacy'])
 def test_a_file_that_is_cut_off_is_one_line_and_leaves_no_file(offer, capsys, legacy: bool):
     file, cache = offer()
@@ -154,13 +144,6 @@ def test_a_file_that_is_cut_off_is_one_line_and_leaves_no_file(offer, capsys, le
     line = one_line(capsys)
     assert 'truncated' in line and 'was removed' in line
     assert list(cache.iterdir()) == []
-
-
-def test_a_file_put_into_the_cache_needs_no_network(offer):
-    file, cache = offer()
-    cache.mkdir(parents=True)
-    file.rename(cache_path(locate('tnt_x')))
-    load()
 
 
 def test_the_command_lists_every_file(capsys):

@@ -57,9 +57,13 @@ class Evaluation:
 
     def check(self) -> Iterator[Finding]:
         """Evaluate; an error contains the wrong setting."""
-        failed = None
         for side in sides(self.view):
-            failed = self._failure(side)
+            failed = None
+            try:
+                with undisturbed(self.view.scope):
+                    self.metrics = self._evaluate(side)
+            except StepFailure as err:
+                failed = err
             # Some models accept only the original size.
             if failed is None or not failed.where.startswith('model'):
                 break
@@ -75,22 +79,13 @@ class Evaluation:
         named = f': {", ".join(self.metrics)}' if self.metrics else ''
         yield ok(self.split, f'an image is {what}{named}')
 
-    def _failure(self, side: int) -> StepFailure | None:
-        """Evaluate images with sides of ``side`` pixels; return the error, or None."""
-        try:
-            with undisturbed(self.view.scope):
-                self.metrics = self._evaluate(side)
-        except StepFailure as failed:
-            return failed
-        return None
-
     def _evaluate(self, side: int) -> dict[str, Any]:
         """The metrics of an image by name; raises a StepFailure that names a part of the config."""
         split, name = self._split, self.split
-        collate = collate_of(split)
         with at(f'{name}_dataloader.dataset'):
             metainfo, samples = load_samples(split, self.data, self._chosen)
         with at(f'{name}_dataloader'):
+            collate = collate_of(split)
             batch = collate(samples)
             if len(set(map(_size, samples))) == 1:
                 batch = collate([shrunk(sample, side) for sample in samples])

@@ -56,12 +56,22 @@ class TriedSteps:
     findings: list[Finding]
 
     def check_training(self) -> Iterator[Finding]:
-        """Take a training step."""
+        """Take a training step on the CPU, without the optimizer."""
+        where, model = 'a training step', self.model
         if reason := self._why_not_tried('train'):
-            yield note('a training step', f'not tried: {reason}')
-        elif self.model is not None:
-            with waiting('Taking a training step'):
-                yield from check_training_step(self.view, self.model, self.data, self.gpus)
+            yield note(where, f'not tried: {reason}')
+        elif model is None:
+            return
+        elif getattr(type(model), 'train_step', None) is not BaseModel.train_step:
+            yield note(where, f'not tried: {type(model).__name__} has a custom train_step')
+        else:
+            try:
+                with waiting('Taking a training step'):
+                    train_once(self.view, model, self.data, self.gpus)
+            except StepFailure as failed:
+                yield error(*describe(failed, self.view), 'training would stop at its first step')
+            else:
+                yield ok(where, 'the loss of a few images and its gradients can be computed')
 
     def check_evaluation(self, split: str) -> Iterator[Finding]:
         """Evaluate an image, 'val' or 'test'; compare the metrics with those that are watched."""
@@ -98,24 +108,6 @@ def are_evaluated_alike(view: ConfigView) -> bool:
     keys = ('dataloader', 'evaluator')
     config = view.config
     return all(repr(config.get(f'val_{k}')) == repr(config.get(f'test_{k}')) for k in keys)
-
-
-_WHERE = 'a training step'
-
-
-def check_training_step(
-    view: ConfigView, model: nn.Module, data: Sequence[LoadedDataset], gpus: int
-) -> Iterator[Finding]:
-    """Take a training step on the CPU, without the optimizer."""
-    if not isinstance(model, BaseModel) or type(model).train_step is not BaseModel.train_step:
-        yield note(_WHERE, f'not tried: {type(model).__name__} has a custom train_step')
-        return
-    try:
-        train_once(view, model, data, gpus)
-    except StepFailure as failed:
-        yield error(*describe(failed, view), 'training would stop at its first step')
-        return
-    yield ok(_WHERE, 'the loss of a few images and its gradients can be computed')
 
 
 def train_once(

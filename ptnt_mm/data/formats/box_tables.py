@@ -26,9 +26,9 @@ from ptnt_mm.data.formats.format import (
     whole_number,
 )
 from ptnt_mm.data.labels import LabelledObject, Labels, box_between
+from ptnt_mm.data.many_files import grouped
 from ptnt_mm.data.tree import Tree, split_in, split_named
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import first_few
 
 _HEAD = 2**16  # bytes that show the columns
 _ROWS = 50  # rows that show the columns of a table without a header
@@ -60,21 +60,13 @@ _OPEN_IMAGES = {'imageid', 'labelname', 'confidence'}
 
 @dataclass(frozen=True)
 class _Layout:
-    """The columns of a table.
-
-    Attributes:
-        title: A description.
-        columns: The column of each role.
-        count: The number of columns.
-        has_header: Whether the first row has their names.
-        in_pixels: Whether corners are in pixels, and not shares of the image.
-    """
+    """The columns of a table, by their roles."""
 
     title: str
     columns: Mapping[str, int]
     count: int
     has_header: bool = False
-    in_pixels: bool = True
+    in_pixels: bool = True  # otherwise corners are shares of the image
 
     def cell(self, row: list[str], role: str) -> str:
         """The text of a cell; empty if there is no such column."""
@@ -114,10 +106,6 @@ class _Table:
     layout: _Layout
     delimiter: str
 
-    def number(self, text: str) -> float:
-        """Parse a number."""
-        return number(_with_point(text, self.delimiter))
-
 
 def _with_point(text: str, delimiter: str) -> str:
     """A number as Python writes it: a comma that ends no cell is a decimal one."""
@@ -143,10 +131,8 @@ def _tables(tree: Tree) -> list[_Table]:
 
 
 def _find(tree: Tree) -> str:
-    titles: dict[str, list[str]] = {}
-    for table in _tables(tree):
-        titles.setdefault(table.layout.title, []).append(str(tree.relative(table.file)))
-    return '; '.join(f'{first_few(files, 3)} {title}' for title, files in titles.items())
+    titles = grouped((table.layout.title, table.file) for table in _tables(tree))
+    return '; '.join(f'{tree.first_few(files, 3)} {title}' for title, files in titles.items())
 
 
 def _read(tree: Tree) -> Labels:
@@ -169,13 +155,10 @@ def _add(collector: Collector, table: _Table) -> None:
     content = table.file.read_bytes()
     if not _is_unicode(content):
         labels.notes.append(f'{table.file.name} is not UTF-8: read as Windows-1252')
-    by_image: dict[str, list[tuple[int, list[str]]]] = {}
-    rows = _rows(_decoded(content), table.delimiter)
-    for line, row in islice(rows, layout.has_header, None):
-        if name := layout.cell(row, 'file'):
-            by_image.setdefault(name, []).append((line, row))
-        else:
-            labels.report(table.file, 'rows that name no image', f'line {line}')
+    rows = islice(_rows(_decoded(content), table.delimiter), layout.has_header, None)
+    by_image = grouped((layout.cell(row, 'file'), (line, row)) for line, row in rows)
+    for line, _ in by_image.pop('', ()):
+        labels.report(table.file, 'rows that name no image', f'line {line}')
     split = split_in(table.file.stem) or collector.tree.split_of(table.file)
     for name, found in by_image.items():
         _, first = found[0]
@@ -194,6 +177,7 @@ def _objects(
     for line, row in rows:
         label = layout.cell(row, 'class') if 'class' in layout.columns else _ONLY_CLASS
         texts = [layout.cell(row, role) for role in _CORNERS]
+        corners = [number(_with_point(text, table.delimiter)) for text in texts]
         shown = f'line {line}: {", ".join(row)[:80]}'
         if len(row) != layout.count:
             what = f'{len(row)} instead of {layout.count} in {shown}'
@@ -202,7 +186,7 @@ def _objects(
             continue  # an image without objects
         elif not label:
             labels.report(table.file, 'objects without a class', shown)
-        elif not all(map(math.isfinite, corners := [table.number(text) for text in texts])):
+        elif not all(map(math.isfinite, corners)):
             labels.report(table.file, NO_NUMBERS, shown, label)
         else:
             scale = (1, 1) if layout.in_pixels else size

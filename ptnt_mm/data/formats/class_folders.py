@@ -15,6 +15,7 @@ from statistics import median
 from ptnt_mm.data.formats.format import Collector, Format
 from ptnt_mm.data.formats.mask_pairs import option_for, which_is_flat
 from ptnt_mm.data.labels import Labels
+from ptnt_mm.data.many_files import grouped
 from ptnt_mm.data.tree import Tree, split_in, split_named
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted, first_few
@@ -35,22 +36,19 @@ _FEW = 0.1  # of the images of a usual class
 
 @dataclass(frozen=True)
 class _Level:
-    """The level of folders that are classes.
-
-    Attributes:
-        classes: The class of each folder, given without the folders of splits.
-        notes: How it was chosen, where this is not obvious.
-        ambiguity: Why it could not be chosen; then there are no classes.
-    """
+    """The class of each folder, given without those of splits; notes on how they were chosen."""
 
     classes: Mapping[Folder, str]
     notes: tuple[str, ...] = ()
-    ambiguity: str = ''
 
     def class_of(self, folder: Folder) -> str | None:
         """The class of images in a folder, or in one above it."""
-        above = (folder[:end] for end in range(len(folder), 0, -1))
-        return next((self.classes[path] for path in above if path in self.classes), None)
+        return next(filter(None, map(self.classes.get, reversed(_with_above(folder)))), None)
+
+
+def _with_above(folder: Folder) -> list[Folder]:
+    """A folder and those above it, from the top."""
+    return [folder[: end + 1] for end in range(len(folder))]
 
 
 class _Folders:
@@ -60,8 +58,8 @@ class _Folders:
         self.counts = counts
         self.children: dict[Folder, set[Folder]] = defaultdict(set)
         for folder in counts:
-            for end in range(len(folder)):
-                self.children[folder[:end]].add(folder[: end + 1])
+            for inside in _with_above(folder):
+                self.children[inside[:-1]].add(inside)
 
     def below(self, folder: Folder) -> int:
         """The number of images in a folder and in those inside it."""
@@ -93,8 +91,9 @@ class _Folders:
 
 def _find(tree: Tree) -> str:
     placed = _placed(tree)
-    level = _level(tree, placed)
-    if level.ambiguity:
+    try:
+        level = _level(tree, placed)
+    except UserError:
         return 'folders of images at several levels'
     names = set(level.classes.values())
     if len(names) < 2:
@@ -109,8 +108,6 @@ def _read(tree: Tree) -> Labels:
     collector = Collector(tree)
     placed = _placed(tree)
     level = _level(tree, placed)
-    if level.ambiguity:
-        raise UserError(level.ambiguity)
     left_out = Counter()
     for path, (split, folder) in placed.items():
         name = level.class_of(folder)
@@ -148,7 +145,7 @@ def _placed(tree: Tree) -> Placed:
     placed = {}
     for image in tree.images:
         folders = tree.folders(image)
-        of_path = [splits.get(folders[: end + 1]) for end in range(len(folders))]
+        of_path = [splits.get(folder) for folder in _with_above(folders)]
         kept = (name for name, split in zip(folders, of_path, strict=True) if not split)
         placed[image] = next(filter(None, of_path), None), tuple(kept)
     return placed
@@ -157,10 +154,8 @@ def _placed(tree: Tree) -> Placed:
 def _split_folders(leaves: Iterable[Folder]) -> dict[Folder, str]:
     """The folders of splits: 'valid', and 'seg_train' if there is a 'seg_test'."""
     leaves = set(leaves)
-    folders = {leaf[: end + 1] for leaf in leaves for end in range(len(leaf))}
-    siblings: dict[Folder, list[Folder]] = defaultdict(list)
-    for folder in sorted(folders):
-        siblings[folder[:-1]].append(folder)
+    folders = {folder for leaf in leaves for folder in _with_above(leaf)}
+    siblings = grouped((folder[:-1], folder) for folder in sorted(folders))
     found: dict[Folder, str] = {}
     words: dict[str, str] = {}
     for group in siblings.values():
@@ -183,35 +178,33 @@ def _split_folders(leaves: Iterable[Folder]) -> dict[Folder, str]:
 
 
 def _level(tree: Tree, placed: Placed) -> _Level:
-    """Choose the folders that are classes."""
+    """Choose the folders that are classes.
+
+    Raises:
+        UserError: if folders at several levels may be.
+    """
     in_splits = [path for path, (split, folder) in placed.items() if split and folder]
     everywhere = [path for path, (_, folder) in placed.items() if folder]
     # Beside train/cat and val/cat, other folders are no classes.
     used = in_splits if len(in_splits) * 2 > len(everywhere) else everywhere
     folders = _Folders(Counter(placed[path][1] for path in used))
     groups, notes = _without_copies(tree, placed, folders)
-    suffixes: dict[Folder, set[str]] = defaultdict(set)
-    for path in used:
-        folder = placed[path][1]
-        for end in range(len(folder)):
-            suffixes[folder[: end + 1]].add(path.suffix.lower())
+    suffixes = grouped(
+        (folder, path.suffix.lower()) for path in used for folder in _with_above(placed[path][1])
+    )
     groups = {parent: _classes_of(folders, group, suffixes) for parent, group in groups.items()}
     all_groups = {parent: group for parent, group in groups.items() if group}
     groups = _largest(folders, all_groups)
     if _is_rare_class_left(all_groups, groups):
-        return _Level({}, ambiguity=_ambiguity(tree, all_groups))
-    if any(
-        _NO_CLASSES.fullmatch(folder[-1].casefold())
-        for group in groups.values()
-        for folder in group
-    ):
+        raise _ambiguous(tree, all_groups)
+    if any(_NO_CLASSES.fullmatch(f[-1].casefold()) for group in groups.values() for f in group):
         return _Level({})
     level = _named(tree, groups, used is in_splits)
     if level.classes and sum(map(folders.below, level.classes)) * 2 < len(used):
-        return _Level({}, ambiguity=_ambiguity(tree, folders.groups))
+        raise _ambiguous(tree, folders.groups)
     beside = _beside(folders, level)
     if sum(map(folders.below, beside)) * 3 > len(used):
-        return _Level({}, ambiguity=_ambiguity(tree, {beside[0][:-1]: beside, **folders.groups}))
+        raise _ambiguous(tree, {beside[0][:-1]: beside, **folders.groups})
     return replace(level, notes=(*notes, *level.notes))
 
 
@@ -229,10 +222,8 @@ def _without_copies(
     parent_of = {folder: parent for parent, group in folders.groups.items() for folder in group}
     contents: dict[Folder, set[tuple]] = defaultdict(set)
     for path, (split, folder) in placed.items():
-        for end in range(1, len(folder) + 1):
-            if (parent := parent_of.get(folder[:end])) is not None:
-                contents[parent].add((*folder[len(parent) :], split, path.name))
-                break
+        if parents := [parent_of[f] for f in _with_above(folder) if f in parent_of]:
+            contents[parents[0]].add((*folder[len(parents[0]) :], split, path.name))
     kept: dict[Folder, list[Folder]] = {}
     notes = []
     for parent in sorted(folders.groups, key=len):
@@ -253,11 +244,11 @@ def _mostly(content: set, other: set) -> bool:
 
 
 def _classes_of(
-    folders: _Folders, group: list[Folder], suffixes: Mapping[Folder, set[str]]
+    folders: _Folders, group: list[Folder], suffixes: Mapping[Folder, list[str]]
 ) -> list[Folder]:
     """The siblings without those that look like a part of a clone; none if only one remains."""
     usual = median(map(folders.below, group))
-    common = Counter(suffix for folder in group for suffix in suffixes[folder])
+    common = Counter(suffix for folder in group for suffix in set(suffixes[folder]))
 
     def is_class(folder: Folder) -> bool:
         if _is_of_a_clone(folder[-1:]):
@@ -301,14 +292,18 @@ def _is_of_a_clone(folder: Folder) -> bool:
 
 
 def _named(tree: Tree, groups: Mapping[Folder, list[Folder]], in_splits: bool) -> _Level:
-    """The names of the classes in one or more groups of siblings, perhaps inside of splits."""
+    """The names of the classes in one or more groups of siblings, perhaps inside of splits.
+
+    Raises:
+        UserError: if the names do not show which of two levels are classes.
+    """
     names = {parent: {folder[-1] for folder in group} for parent, group in groups.items()}
     together = set().union(*names.values())
     classes = {folder: folder[-1] for group in groups.values() for folder in group}
     if len(groups) < 2:
         return _Level(classes)
     if len({len(parent) for parent in groups}) > 1:
-        return _Level({}, ambiguity=_ambiguity(tree, groups))
+        raise _ambiguous(tree, groups)
     parents = {parent: parent[-1] for parent in sorted(groups)}
     outer, inner = first_few(parents.values()), first_few(sorted(together))
     is_same = all(len(of_parent) * 3 > len(together) * 2 for of_parent in names.values())
@@ -320,11 +315,11 @@ def _named(tree: Tree, groups: Mapping[Folder, list[Folder]], in_splits: bool) -
     if is_same and in_splits and all(len(parent) == 1 for parent in parents):
         return _Level(parents, (f'classes are the folders of the splits, {outer}, with {inner}',))
     if is_same:
-        return _Level({}, ambiguity=_ambiguity(tree, groups))
+        raise _ambiguous(tree, groups)
     if len(classes) == len(together):
         return _Level(classes, (f'classes are the folders inside {outer}',))
     if _is_numbered(parents.values(), with_a_word=False):  # days, one of which lacks a class
-        return _Level({}, ambiguity=_ambiguity(tree, groups))
+        raise _ambiguous(tree, groups)
     note = 'several folders have classes of the same name: the names contain both folders'
     return _Level({folder: '/'.join(folder[-2:]) for folder in classes}, (note,))
 
@@ -335,13 +330,13 @@ def _is_numbered(names: Iterable[str], with_a_word: bool = True) -> bool:
     return len(rests) == 1 and (not with_a_word or bool(next(iter(rests)).strip('_-. ')))
 
 
-def _ambiguity(tree: Tree, groups: Mapping[Folder, list[Folder]]) -> str:
+def _ambiguous(tree: Tree, groups: Mapping[Folder, list[Folder]]) -> UserError:
     lines = ''.join(
         f'\n    {"/".join(parent) or "."}: {first_few(folder[-1] for folder in group)}'
         for parent, group in sorted(groups.items())[:5]
     )
     more = f'\n    and {counted(len(groups) - 5, "folder")} more' if len(groups) > 5 else ''
-    return (
+    return UserError(
         f'{tree.root} has folders of images at several levels, which do not show what the classes '
         f'are:{lines}{more}\npass one of them, or move all images into DATA/CLASS/ or '
         'DATA/train/CLASS/'

@@ -4,6 +4,7 @@ import csv
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
@@ -185,8 +186,8 @@ def _classes(
         dark, light = sorted(values)
         indices = {value: int(2 * value > dark + light) for value in range(IGNORED + 1)}
         return _two_names(table), indices
-    if values <= {0, 255}:
-        return _two_names(table), {0: 0, 255: 1}
+    if values <= {0, IGNORED}:
+        return _two_names(table), {0: 0, IGNORED: 1}
     if table.names:
         table = _fitted_names(table, values, labels)
         if values <= table.names.keys() and not are_indices:
@@ -199,8 +200,8 @@ def _classes(
         # Shades of grey are chosen to be visible, so that each is far from the next.
         if min((b - a for a, b in pairwise(sorted(values))), default=0) >= _VISIBLE:
             indices = sorted(values)
-        several = [*map(shown_value, indices[:8]), '...', *map(shown_value, indices[-2:])]
-        shown = '; '.join(several if len(indices) > 10 else map(shown_value, indices))
+        shown = list(map(shown_value, indices))
+        shown = '; '.join([*shown[:8], '...', *shown[-2:]] if len(shown) > 10 else shown)
         ignored = '; 255 is ignored' if IGNORED in values - {*indices} else ''
         last = len(indices) - 1
         read = f's {shown} are read as the classes 0 to {last}' if last else f' {shown} is class 0'
@@ -348,15 +349,11 @@ def _too_many(
 
 def read_table(tree: Tree) -> Table:
     """Read the table of classes next to the masks, if there is one."""
-    for file in tree.with_suffix('.csv'):
-        if table := _of_csv(file):
-            return table
-    for file in tree.with_suffix('.txt'):
-        try:
-            if table := _of_text(tree, file):
+    for file in (*tree.with_suffix('.csv'), *tree.with_suffix('.txt')):
+        is_csv = file.suffix.lower() == '.csv'
+        with suppress(UserError, csv.Error):
+            if table := _of_csv(file) if is_csv else _of_text(tree, file):
                 return table
-        except UserError:
-            continue
     return Table()
 
 
@@ -383,7 +380,7 @@ def _of_text(tree: Tree, file: Path) -> Table | None:
 def _of_colours(file: Path, rows: list[tuple[tuple[int, ...], str]]) -> Table:
     """A table of red, green and blue with the name of their class; the first of a colour counts."""
     colours: dict[int, str] = {}
-    others: dict[str, None] = {}
+    others: dict[str, None] = {}  # an ordered set
     for channels, name in rows:
         if colours.setdefault(colour_value(*channels), name) != name:
             others[f'{name} ({",".join(map(str, channels))})'] = None
@@ -393,10 +390,7 @@ def _of_colours(file: Path, rows: list[tuple[tuple[int, ...], str]]) -> Table:
 
 def _of_csv(file: Path) -> Table | None:
     """Roboflow's `Pixel Value, Class`, or `name, r, g, b`; None for any other table."""
-    try:
-        rows = list(csv.reader(read_text(file).splitlines()))
-    except (UserError, csv.Error):
-        return None
+    rows = list(csv.reader(read_text(file).splitlines()))
     if len(rows) < 2:
         return None
     head = [cell.strip().casefold() for cell in rows[0]]

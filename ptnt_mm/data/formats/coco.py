@@ -17,10 +17,10 @@ from ptnt_mm.data.coco import (
 )
 from ptnt_mm.data.formats.format import (
     NO_NUMBERS,
-    UNREADABLE,
     Collector,
     Format,
     is_set,
+    note_equal_names,
     number,
     whole_number,
 )
@@ -48,25 +48,21 @@ def _find(tree: Tree) -> str:
 def _read(tree: Tree) -> Labels:
     collector = Collector(tree, CORNER_AND_SIZE)
     groups: set[str] = set()
-    for file in _files(tree):
-        try:
-            lists = _lists(read_json(file, as_hosts=False))
-        except UserError as error:
-            collector.labels.report(file, UNREADABLE, str(error))
-        else:
-            _add(collector, file, *lists)
-            groups |= {str(e.get('supercategory')) for e in lists[2] if isinstance(e, dict)}
+    for file, lists in collector.read(_files(tree), _lists):
+        _add(collector, file, *lists)
+        groups |= {str(e.get('supercategory')) for e in lists[2] if isinstance(e, dict)}
     labels = collector.finish()
     _drop_groups(labels, groups)
     return labels
 
 
-def _lists(content: object) -> list[list]:
+def _lists(file: Path) -> list[list]:
     """The images, annotations and categories of a file.
 
     Raises:
         UserError: if one is missing or is not a list.
     """
+    content = read_json(file, as_hosts=False)
     if not isinstance(content, dict):
         raise UserError(f'it is not a dict with {", ".join(_LISTS)}')
     lists = []
@@ -93,7 +89,8 @@ def _add(collector: Collector, file: Path, images: list, annotations: list, cate
     split = split_in(file.stem) or tree.split_of(file)
     known: dict[str, LabelledImage | None] = {}
     for key, entries in _by_id(labels, file, images).items():
-        name, stated = _name(entries[0]), _size(entries[0])
+        name = _name(entries[0])
+        stated = tuple(whole_number(entries[0].get(side)) for side in ('width', 'height'))
         path = tree.find_image(name, file.parent, split)
         known[key] = collector.image(file, path, split, stated, name)
     found: dict[str, list[dict]] = {}
@@ -140,12 +137,9 @@ def _by_id(labels: Labels, file: Path, images: list) -> dict[str, list[dict]]:
             by_id.setdefault(_key(entry.get('id')), []).append(entry)
         else:
             labels.report(file, without_usable('images', 'file_name'), str(entry)[:80])
-    shared = {
-        key: names
-        for key, entries in by_id.items()
-        if len(names := list(dict.fromkeys(map(_name, entries)))) > 1
-    }
-    listed = [f'{key} is {" and ".join(names[:2])}' for key, names in shared.items()]
+    names = {key: list(dict.fromkeys(map(_name, entries))) for key, entries in by_id.items()}
+    shared = [key for key in names if len(names[key]) > 1]
+    listed = [f'{key} is {" and ".join(names[key][:2])}' for key in shared]
     if len(shared) > _FEW * len(by_id):
         raise UserError(
             f'{file}: {len(shared)} of {len(by_id)} image ids belong to several images: '
@@ -160,10 +154,6 @@ def _by_id(labels: Labels, file: Path, images: list) -> dict[str, list[dict]]:
 def _name(entry: dict) -> str:
     """The name of an image; empty without one."""
     return next((name for key in _NAMES if isinstance(name := entry.get(key), str) and name), '')
-
-
-def _size(entry: dict) -> tuple[int, int]:
-    return whole_number(entry.get('width')), whole_number(entry.get('height'))
 
 
 def _objects(
@@ -230,26 +220,15 @@ def _corners(box: object) -> list[float]:
 def _note_losses(labels: Labels, file: Path, annotations: list, names: Mapping[str, str]) -> None:
     """Add notes about what a file has and a project has not: keypoints, and equal names."""
     entries = [entry for entry in annotations if isinstance(entry, dict)]
-    posed = sum(_has_points(entry.get('keypoints')) for entry in entries)
+    keypoints = [entry.get('keypoints') for entry in entries]
+    posed = sum(isinstance(points, list) and any(points) for points in keypoints)
     if posed:
-        labels.notes.append(
-            f'{file.name}: the keypoints of {counted(posed, "object")} are not used'
-        )
+        of_objects = counted(posed, 'object')
+        labels.notes.append(f'{file.name}: the keypoints of {of_objects} are not used')
     # Roboflow's first category may have the name of a class, and has no objects.
     used = {_key(entry.get('category_id')) for entry in entries}
-    ids: dict[str, list[str]] = {}
-    for key, name in names.items():
-        if key in used:
-            ids.setdefault(name, []).append(key)
-    for name, keys in ids.items():
-        if len(keys) > 1:
-            labels.notes.append(
-                f'{file.name}: categories {first_few(keys)} are all called {name}: one class'
-            )
-
-
-def _has_points(keypoints: object) -> bool:
-    return isinstance(keypoints, list) and any(keypoints)
+    of_used = {key: name for key, name in names.items() if key in used}
+    note_equal_names(labels, f'{file.name}: categories', of_used)
 
 
 def _drop_groups(labels: Labels, groups: set[str]) -> None:

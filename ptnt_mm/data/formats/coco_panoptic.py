@@ -82,8 +82,7 @@ def _objects(
 ) -> Iterator[LabelledObject]:
     for number, label in segments.items():
         if (inside := numbers == number).any():
-            mask, box = from_pixels(inside)
-            yield LabelledObject(label, box, mask)
+            yield from_pixels(label, inside)
         else:
             labels.report(file, EMPTY.what, f'segment {number}', label)
 

@@ -17,10 +17,9 @@ from ptnt_mm.data.formats.format import (
     read_xml,
     whole_number,
 )
-from ptnt_mm.data.labels import LabelledObject, Labels, box_around, box_between
+from ptnt_mm.data.labels import LabelledObject, Labels, box_between, outlined
 from ptnt_mm.data.masks import ellipse, from_pixels, turned_box
 from ptnt_mm.data.tree import Tree, split_named
-from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted
 
 
@@ -31,12 +30,7 @@ def _find(tree: Tree) -> str:
 
 def _read(tree: Tree) -> Labels:
     collector = Collector(tree)
-    for file in _files(tree):
-        try:
-            root = read_xml(file)
-        except UserError as error:
-            collector.labels.report(file, UNREADABLE, str(error))
-            continue
+    for file, root in collector.read(_files(tree), read_xml):
         for label in root.findall('meta//labels/label'):
             # The points of a skeleton have names too, and so have tags of whole images.
             is_class = not label.findtext('parent') and label.findtext('type') != 'tag'
@@ -92,21 +86,18 @@ def _box(label: str, element: Element, _: tuple[int, int]) -> LabelledObject:
     if not angle:
         return LabelledObject(label, box_between(left, top, right, bottom))
     centre = (left + right) / 2, (top + bottom) / 2
-    points = turned_box(*centre, right - left, bottom - top, angle)
-    return LabelledObject(label, box_around(points), [points])
+    return outlined(label, turned_box(*centre, right - left, bottom - top, angle))
 
 
 def _polygon(label: str, element: Element, _: tuple[int, int]) -> LabelledObject:
     pairs = [pair.split(',') for pair in (element.get('points') or '').split(';')]
-    points = [float(value) for x, y in pairs for value in (x, y)]
-    return LabelledObject(label, box_around(points), [points])
+    return outlined(label, [float(value) for x, y in pairs for value in (x, y)])
 
 
 def _ellipse(label: str, element: Element, _: tuple[int, int]) -> LabelledObject:
     x, y, rx, ry = (float(element.get(key) or 'nan') for key in ('cx', 'cy', 'rx', 'ry'))
-    turn = math.radians(float(element.get('rotation') or 0))
-    points = ellipse(x, y, rx, ry, turn)
-    return LabelledObject(label, box_around(points), [points])
+    angle = math.radians(float(element.get('rotation') or 0))
+    return outlined(label, ellipse(x, y, rx, ry, angle))
 
 
 def _mask(label: str, element: Element, size: tuple[int, int]) -> LabelledObject:
@@ -120,8 +111,7 @@ def _mask(label: str, element: Element, size: tuple[int, int]) -> LabelledObject
     inside = np.repeat(np.arange(len(runs)) % 2 == 1, runs).reshape(height, width)
     pixels = np.zeros(size[::-1], bool)
     pixels[top : top + height, left : left + width] = inside
-    mask, box = from_pixels(pixels)
-    return LabelledObject(label, box, mask)
+    return from_pixels(label, pixels)
 
 
 _SHAPES = {'box': _box, 'polygon': _polygon, 'ellipse': _ellipse, 'mask': _mask}

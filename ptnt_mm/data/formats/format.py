@@ -1,9 +1,11 @@
 """Base classes of label formats and their readers."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from pathlib import Path, PurePosixPath
+from typing import TypeVar
 from xml.etree import ElementTree
 
 import numpy as np
@@ -31,11 +33,13 @@ from ptnt_mm.data.labels import (
     Outcome,
     box_between,
 )
+from ptnt_mm.data.many_files import grouped
 from ptnt_mm.data.masks import usable
 from ptnt_mm.data.tree import Tree
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.findings import Severity, report_wrong
-from ptnt_mm.utils.text import printable
+from ptnt_mm.utils.text import first_few, printable
+
+Content = TypeVar('Content')
 
 _DECLARED = re.compile(rb'\s*<\?xml[^>]*?\sencoding\s*=\s*["\']([\w.:-]+)')
 
@@ -77,14 +81,19 @@ class _Written:
     """An object as its file has it."""
 
     file: Path
-    image: Path
+    image: LabelledImage
     item: LabelledObject
+
+    def __str__(self) -> str:
+        numbers = ', '.join(f'{value:g}' for value in self.item.box)
+        width, height = self.image.size
+        return f'{self.item.label} [{numbers}] in {self.image.path.name} ({width}x{height})'
 
     @property
     def listed(self) -> Listed:
         """The object in the form that the rules about repeated ones take."""
-        item = self.item
-        return Listed((self.image, item.box), item.label, bool(item.ignored), item.segmentation)
+        item, place = self.item, (self.image.path, self.item.box)
+        return Listed(place, item.label, bool(item.ignored), item.segmentation)
 
 
 class Collector:
@@ -185,6 +194,18 @@ class Collector:
             self.labels.report(file, what, detail, outcome=Outcome.KEPT)
         return own
 
+    def read(
+        self, files: Iterable[Path], content_of: Callable[[Path], Content], *errors: type[Exception]
+    ) -> Iterator[tuple[Path, Content]]:
+        """Read label files; report those at which a UserError, or one of ``errors``, is raised."""
+        for file in files:
+            try:
+                content = content_of(file)
+            except (UserError, *errors) as error:
+                self.labels.report(file, UNREADABLE, str(error))
+            else:
+                yield file, content
+
     def add(self, file: Path, image: LabelledImage, objects: Iterable[LabelledObject]) -> None:
         """Add objects to an image, as they are written.
 
@@ -200,7 +221,7 @@ class Collector:
                 outcome = rule.outcome if mask else Outcome.AS_BOX
                 self.labels.report(file, rule.what, detail, item.label, outcome)
                 item = replace(item, segmentation=mask)
-            self._written.append(_Written(file, image.path, item))
+            self._written.append(_Written(file, image, item))
         if len(self.labels.problems) > problems:
             self._emptied.add(image.path)
 
@@ -221,7 +242,7 @@ class Collector:
             UserError: if all boxes are wrong for one cause.
         """
         self._report_splits()
-        self._written = [entry for entry in self._written if entry.image in self._images]
+        self._written = [entry for entry in self._written if entry.image.path in self._images]
         boxes = self._boxes()
         for group in self._groups():
             self._refuse_wrong_boxes(Boxes(boxes.values[group], boxes.sizes[group]), group)
@@ -232,7 +253,7 @@ class Collector:
             if (advice := rule.advice_for(chosen)) != rule.advice:
                 self.labels.notes.append(f'{chosen.mean():.0%} of the {rule.what}: {advice}')
             left &= self._report(rule, chosen, self._written)
-        self._emptied |= {self._written[i].image for i in np.flatnonzero(~left)}
+        self._emptied |= {entry.image.path for entry in compress(self._written, ~left)}
         rows = zip(self._written, boxes.inside.tolist(), left, strict=True)
         kept = [
             replace(entry, item=replace(entry.item, box=box_between(*corners)))
@@ -257,10 +278,8 @@ class Collector:
 
     def _report(self, rule: LabelRule, chosen: np.ndarray, entries: list[_Written]) -> np.ndarray:
         """Report the chosen objects, (N,) bool; return which of all are kept."""
-        for i in np.flatnonzero(chosen):
-            entry = entries[i]
-            shown = _shown(entry, self._images[entry.image].size)
-            self.labels.report(entry.file, rule.what, shown, entry.item.label, rule.outcome)
+        for entry in compress(entries, chosen):
+            self.labels.report(entry.file, rule.what, str(entry), entry.item.label, rule.outcome)
         return rule.left(chosen)
 
     def _add_images(self, entries: list[_Written]) -> None:
@@ -268,7 +287,7 @@ class Collector:
         objects: dict[Path, list[LabelledObject]] = {path: [] for path in self._images}
         for entry in entries:
             self.labels.add_class(entry.item.label)
-            objects[entry.image].append(entry.item)
+            objects[entry.image.path].append(entry.item)
         for path, of_image in objects.items():
             if path in self._emptied and not of_image:
                 self.labels.report(path, 'images that lost all of their objects')
@@ -277,31 +296,28 @@ class Collector:
 
     def _boxes(self) -> Boxes:
         values = [entry.item.box for entry in self._written]
-        sizes = [self._images[entry.image].size for entry in self._written]
+        sizes = [entry.image.size for entry in self._written]
         return Boxes(np.array(values, float).reshape(-1, 4), np.array(sizes, float).reshape(-1, 2))
 
     def _groups(self) -> list[np.ndarray]:
         """The boxes of each file that labels several images, by index; and all others."""
-        images: dict[Path, set[Path]] = {}
-        for entry in self._written:
-            images.setdefault(entry.file, set()).add(entry.image)
-        groups: dict[Path | None, list[int]] = {}
-        for i, entry in enumerate(self._written):
-            if entry.item.segmentation is None or self._states_boxes:
-                groups.setdefault(entry.file if len(images[entry.file]) > 1 else None, []).append(i)
+        images = grouped((entry.file, entry.image.path) for entry in self._written)
+        several = {file for file, paths in images.items() if len(set(paths)) > 1}
+        groups = grouped(
+            (entry.file if entry.file in several else None, i)
+            for i, entry in enumerate(self._written)
+            if entry.item.segmentation is None or self._states_boxes
+        )
         return list(map(np.array, groups.values()))
 
     def _refuse_wrong_boxes(self, boxes: Boxes, group: np.ndarray) -> None:
         if (cause := find_cause(boxes, self._form, self._in_pixels)) is None:
             return
         chosen = [self._written[i] for i in group[cause.chosen]]
-        named = (_shown(entry, self._images[entry.image].size) for entry in chosen)
         files = {entry.file for entry in chosen}
         where = self.tree.relative(files.pop()) if len(files) == 1 else self.tree.root
-        (found,) = report_wrong(
-            Severity.ERROR, str(where), named, len(group), cause.what, cause.advice
-        )
-        raise UserError(f'{found}\n{found.advice}')
+        listed = f'{len(chosen)} of {len(group)} {cause.what}: {first_few(map(str, chosen))}'
+        raise UserError(f'{where}: {listed}\n{cause.advice}')
 
 
 def read_text(file: Path) -> str:
@@ -380,6 +396,8 @@ def _why_other(path: Path, stated: tuple[int, int], size: tuple[int, int]) -> st
     return text
 
 
-def _shown(entry: _Written, size: tuple[int, int]) -> str:
-    numbers = ', '.join(f'{value:g}' for value in entry.item.box)
-    return f'{entry.item.label} [{numbers}] in {entry.image.name} ({size[0]}x{size[1]})'
+def note_equal_names(labels: Labels, what: str, names: Mapping[object, str]) -> None:
+    """Add a note about each name that several numbers, which are ``what``, have in common."""
+    for name, numbers in grouped((name, str(number)) for number, name in names.items()).items():
+        if len(numbers) > 1:
+            labels.notes.append(f'{what} {first_few(numbers)} are all called {name}: one class')

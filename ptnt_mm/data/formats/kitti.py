@@ -8,17 +8,9 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
-from ptnt_mm.data.formats.format import (
-    NO_NUMBERS,
-    UNREADABLE,
-    Collector,
-    Format,
-    number,
-    read_text,
-)
+from ptnt_mm.data.formats.format import NO_NUMBERS, Collector, Format, number, read_text
 from ptnt_mm.data.labels import LabelledImage, LabelledObject, Labels, box_between
 from ptnt_mm.data.tree import Tree
-from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted
 
 _LINE = rb'(?m)^[A-Za-z]\S*(?:[ \t]+-?\d[\d.eE+-]*){14,15}[ \t]*\r?$'
@@ -35,17 +27,12 @@ def _find(tree: Tree) -> str:
 def _read(tree: Tree) -> Labels:
     collector = Collector(tree)
     found: list[tuple[Path, LabelledImage, list[str]]] = []
-    for file in _files(tree):
+    for file, text in collector.read(_files(tree), read_text):
         # label_2 has the labels of image_2, and image_3 shows the same scene.
         name = f'{file.parent.name.replace("label", "image")}/{file.stem}'
-        try:
-            lines = read_text(file).splitlines()
-        except UserError as error:
-            collector.labels.report(file, UNREADABLE, str(error))
-            continue
         image = collector.image(file, tree.find_image(name, file.parent), name=name)
         if image is not None:
-            found.append((file, image, lines))
+            found.append((file, image, text.splitlines()))
     rows = [line.split() for *_, lines in found for line in lines]
     names = {words[0] for words in rows if len(words) in _COUNTS}
     classes = sorted(name for name in names if name.lower() != _DONT_CARE)

@@ -6,6 +6,7 @@ import json
 import math
 import os
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +15,8 @@ from PIL import Image
 
 from ptnt_mm.data.coco import read_json
 from ptnt_mm.data.decoding import why_unreadable
-from ptnt_mm.data.formats.format import (
-    NO_AREA,
-    NO_NUMBERS,
-    UNREADABLE,
-    Collector,
-    Format,
-    whole_number,
-)
-from ptnt_mm.data.labels import LabelledImage, LabelledObject, Labels, box_around
+from ptnt_mm.data.formats.format import NO_AREA, NO_NUMBERS, Collector, Format, whole_number
+from ptnt_mm.data.labels import LabelledImage, LabelledObject, Labels, box_around, outlined
 from ptnt_mm.data.masks import ellipse, from_pixels
 from ptnt_mm.data.tree import Tree
 from ptnt_mm.utils.atomic_files import write_atomically
@@ -41,15 +35,8 @@ def _find(tree: Tree) -> str:
 
 def _read(tree: Tree) -> Labels:
     collector = Collector(tree)
-    for file in _files(tree):
-        try:
-            content = read_json(file, as_hosts=False)
-            shapes, name = content['shapes'], content['imagePath']
-            if not isinstance(shapes, list) or not isinstance(name, str):
-                raise UserError('"shapes" is not a list, or "imagePath" not a name')
-        except (UserError, KeyError, TypeError) as error:
-            collector.labels.report(file, UNREADABLE, str(error))
-            continue
+    for file, content in collector.read(_files(tree), _content, KeyError, TypeError):
+        shapes, name = content['shapes'], content['imagePath']
         path = collector.own_image(file, name)
         stated = tuple(whole_number(content.get(key)) for key in ('imageWidth', 'imageHeight'))
         image = collector.image(file, path, None, stated, name)
@@ -62,6 +49,13 @@ def _read(tree: Tree) -> Labels:
 
 def _files(tree: Tree) -> list[Path]:
     return tree.containing('.json', b'"shapes"', b'"imagePath"')
+
+
+def _content(file: Path) -> dict[str, Any]:
+    content = read_json(file, as_hosts=False)
+    if not isinstance(content['shapes'], list) or not isinstance(content['imagePath'], str):
+        raise UserError('"shapes" is not a list, or "imagePath" not a name')
+    return content
 
 
 def _objects(
@@ -93,7 +87,7 @@ def _objects(
 def _object(
     label: str, kind: str, points: list, shape: dict[str, Any], size: tuple[int, int]
 ) -> LabelledObject | None:
-    flat = [value for point in points for value in point]
+    flat = list(chain(*points))
     if kind == 'rectangle':
         return LabelledObject(label, box_around(flat))
     if kind == 'circle':
@@ -104,7 +98,7 @@ def _object(
         return _mask(label, points, shape, size)
     elif kind not in ('polygon', 'oriented_rectangle', 'rotation'):  # the last of X-AnyLabeling
         return None
-    return LabelledObject(label, box_around(flat), [flat])
+    return outlined(label, flat)
 
 
 def _mask(label: str, points: list, shape: dict[str, Any], size: tuple[int, int]) -> LabelledObject:
@@ -118,8 +112,7 @@ def _mask(label: str, points: list, shape: dict[str, Any], size: tuple[int, int]
     if min(left, top) < 0 or not room.size:
         raise ValueError('its mask is outside the image')
     room[:] = inside[: room.shape[0], : room.shape[1]]
-    mask, box = from_pixels(pixels)
-    return LabelledObject(label, box, mask)
+    return from_pixels(label, pixels)
 
 
 def _grouped(
@@ -133,10 +126,8 @@ def _grouped(
     for members in parts.values():
         if len(members) == 1:
             yield members[0]
-            continue
-        polygons = [polygon for member in members for polygon in member.segmentation]
-        around = box_around([value for polygon in polygons for value in polygon])
-        yield LabelledObject(members[0].label, around, polygons)
+        else:
+            yield outlined(members[0].label, *chain(*(m.segmentation for m in members)))
 
 
 def _write(_: Sequence[str], images: Sequence[LabelledImage], root: Path, folder: Path) -> None:

@@ -13,6 +13,7 @@ from typing import TypeVar
 import numpy as np
 
 from ptnt_mm.data.class_masks import read_thinned
+from ptnt_mm.data.many_files import grouped
 from ptnt_mm.data.tree import Tree, split_named
 from ptnt_mm.utils.errors import UserError
 
@@ -58,8 +59,8 @@ class Pairs:
         aside: All masks, and pictures with labels painted on.
         unused: Masks without an image.
         painted: Pictures with labels painted on.
-        others: For each kind of further masks: the mask that is used, the other mask of its image,
-            and the number of such images.
+        others: For each kind of further masks: an image, its other mask, and the number of such
+            images.
         unclear: A mask, and two images with its name, if nothing shows which is meant.
     """
 
@@ -177,11 +178,8 @@ def _fitting(pattern: str, further: str, paths: dict[str, Path]) -> dict[Texts, 
     """The files that fit a pattern, by what stands for {}; ``further`` is for all but the first."""
     first, *others = (re.escape(part).replace(r'\*', '[^/]*') for part in pattern.split('{}'))
     regex = re.compile(further.join([f'{first}(.+){others[0]}', *others[1:]]))
-    found: dict[Texts, list[Path]] = defaultdict(list)
-    for path, file in paths.items():
-        if fit := regex.fullmatch(path):
-            found[fit.groups()].append(file)
-    return found
+    fits = ((regex.fullmatch(path), file) for path, file in paths.items())
+    return grouped((fit.groups(), file) for fit, file in fits if fit)
 
 
 def _found(tree: Tree) -> Pairs:
@@ -210,7 +208,7 @@ def _found(tree: Tree) -> Pairs:
             pairs.masks = of_kind | pairs.masks
             ranks = dict.fromkeys(of_kind, _rank(kind)) | ranks
         elif ranks[known[0]] == _rank(kind):
-            pairs.others.append((pairs.masks[known[0]], of_kind[known[0]], len(known)))
+            pairs.others.append((known[0], of_kind[known[0]], len(known)))
     pairs.unused = sorted({mask.file for mask in masks} - pairs.aside)
     if pairs.masks:
         pairs.painted = sorted(p.file for p in painted)
@@ -251,21 +249,18 @@ class _Images:
 
     def __init__(self, pictures: Sequence[_Picture]):
         self._pictures = pictures
-        self._by_name: dict[Words, list[_Picture]] = defaultdict(list)
-        self._by_path: dict[tuple, list[_Picture]] = defaultdict(list)
-        for picture in pictures:
-            for name in dict(_names(picture, _IMAGE)):
-                self._by_name[name].append(picture)
-                self._by_path[name, picture.folder.own].append(picture)
+        named = [(name, picture) for picture in pictures for name in dict(_names(picture, _IMAGE))]
+        self._by_name = grouped(named)
+        self._by_path = grouped(((name, p.folder.own), p) for name, p in named)
 
     def twins(self, named: set[_Picture]) -> list[_Picture]:
         """The pictures beside a JPEG, or outside of a folder of images, with an equal name."""
-        jpegs = {(p.folder, p.stem) for p in self._pictures if _is_jpeg(p.file)}
-        stems = {p.stem for p in named}
+        jpegs = {p for p in self._pictures if p.file.suffix.lower() in ('.jpg', '.jpeg')}
+        places, stems = {(p.folder, p.stem) for p in jpegs}, {p.stem for p in named}
         return [
             p
             for p in self._pictures
-            if ((p.folder, p.stem) in jpegs and not _is_jpeg(p.file))
+            if ((p.folder, p.stem) in places and p not in jpegs)
             or (p.stem in stems and p not in named)
         ]
 
@@ -287,10 +282,6 @@ class _Images:
             words = sorted(mask.folder.words - image.folder.words - mask.folder.numbers)
             return image.file, (tuple(words), others)
         return None
-
-
-def _is_jpeg(file: Path) -> bool:
-    return file.suffix.lower() in ('.jpg', '.jpeg')
 
 
 def _names(picture: _Picture, pattern: re.Pattern) -> Iterator[tuple[Words, Words]]:

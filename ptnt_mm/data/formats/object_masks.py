@@ -21,9 +21,9 @@ from ptnt_mm.data.decoding import DECODERS, why_unreadable
 from ptnt_mm.data.formats.class_masks import read_table
 from ptnt_mm.data.formats.format import Collector, Format
 from ptnt_mm.data.formats.mask_pairs import find_pairs, spread
-from ptnt_mm.data.formats.paired_masks import has_large_numbers, read_pairs
+from ptnt_mm.data.formats.paired_masks import has_large_numbers, other_size, read_pairs
 from ptnt_mm.data.labels import LabelledImage, LabelledObject, Labels
-from ptnt_mm.data.many_files import on_threads
+from ptnt_mm.data.many_files import grouped, on_threads
 from ptnt_mm.data.masks import EMPTY, from_pixels
 from ptnt_mm.data.tree import Tree
 from ptnt_mm.utils.text import counted
@@ -48,14 +48,21 @@ def _find_files(tree: Tree) -> str:
 def _read_files(tree: Tree) -> Labels:
     collector = Collector(tree)
     masks = _masks(tree)
-    images = [(path, collector.image(path, path)) for path in masks]
-    sized = [image for _, image in images if image is not None]
+    images = [image for path in masks if (image := collector.image(path, path)) is not None]
     collector.labels.add_class(_CLASS)
     found = on_threads(
-        lambda image: list(_objects_of_files(image, masks[image.path])), sized, 'Reading'
+        lambda image: [_of_file(file, image) for file in masks[image.path]], images, 'Reading'
     )
-    for image, results in zip(sized, found, strict=True):
-        collector.add(image.path, image, _usable(collector.labels, results))
+
+    def usable(image: LabelledImage, results: list) -> Iterator[LabelledObject]:
+        for file, (item, *why) in zip(masks[image.path], results, strict=True):
+            if item is None:
+                collector.labels.report(file, *why)
+            else:
+                yield item
+
+    for image, results in zip(images, found, strict=True):
+        collector.add(image.path, image, usable(image, results))
     collector.labels.aside = {file for files in masks.values() for file in files}
     labels = collector.finish()
     _note_inverted(labels)
@@ -73,29 +80,13 @@ def _note_inverted(labels: Labels) -> None:
         )
 
 
-def _usable(
-    labels: Labels, results: list[tuple[Path, LabelledObject | tuple[str, str]]]
-) -> Iterator[LabelledObject]:
-    """The objects among the results; the others are reported."""
-    for file, result in results:
-        if isinstance(result, tuple):
-            labels.report(file, *result)
-        else:
-            yield result
-
-
 def _masks(tree: Tree) -> dict[Path, list[Path]]:
     """The mask files of each image: in masks/NAME next to images, or in masks next to one image."""
-    folders: dict[Path, list[Path]] = {}
-    for image in tree.images:
-        folders.setdefault(image.parent, []).append(image)
+    folders = grouped((image.parent, image) for image in tree.images)
     in_masks = {folder for folder in folders if _is_masks(folder) or _is_masks(folder.parent)}
-    images = {path for folder in folders.keys() - in_masks for path in folders[folder]}
-    beside: dict[Path, list[Path]] = {}
-    named: dict[str, list[Path]] = {}
-    for path in images:
-        beside.setdefault(path.parent.parent, []).append(path)
-        named.setdefault(path.stem, []).append(path)
+    images = [path for folder in folders.keys() - in_masks for path in folders[folder]]
+    beside = grouped((path.parent.parent, path) for path in images)
+    named = grouped((path.stem, path) for path in images)
     masks = {}
     for folder in sorted(in_masks):
         # <x>/images/NAME.png and <x>/masks/..., or images/NAME.png and masks/NAME/...
@@ -109,27 +100,19 @@ def _is_masks(folder: Path) -> bool:
     return folder.name.casefold() in _MASKS
 
 
-def _objects_of_files(
-    image: LabelledImage, files: list[Path]
-) -> Iterator[tuple[Path, LabelledObject | tuple[str, str]]]:
-    """The object of each mask file, or why it cannot be used."""
-    for file in files:
-        try:
-            with Image.open(file, formats=DECODERS) as stored:
-                pixels = np.asarray(stored.convert('L'))
-        except Exception as error:  # decoders may raise anything
-            yield file, (NOT_READABLE.what, why_unreadable(error))
-            continue
-        inside = pixels > (127 if pixels.max(initial=0) > 1 else 0)
-        if inside.shape[::-1] != image.size:
-            size = f'{inside.shape[1]}x{inside.shape[0]}'
-            sizes = f'{size}, its image {image.size[0]}x{image.size[1]}'
-            yield file, (OF_OTHER_SIZE.what, sizes)
-        elif not inside.any():
-            yield file, (EMPTY.what, '')
-        else:
-            mask, box = from_pixels(inside)
-            yield file, LabelledObject(_CLASS, box, mask)
+def _of_file(file: Path, image: LabelledImage) -> tuple[LabelledObject | None, str, str]:
+    """The object of a mask file; None, and what is wrong, if it cannot be used."""
+    try:
+        with Image.open(file, formats=DECODERS) as stored:
+            pixels = np.asarray(stored.convert('L'))
+    except Exception as error:  # decoders may raise anything
+        return None, NOT_READABLE.what, why_unreadable(error)
+    inside = pixels > (127 if pixels.max(initial=0) > 1 else 0)
+    if sizes := other_size(inside, image):
+        return None, OF_OTHER_SIZE.what, sizes
+    if not inside.any():
+        return None, EMPTY.what, ''
+    return from_pixels(_CLASS, inside), '', ''
 
 
 FILES = Format(
@@ -237,19 +220,15 @@ def _touching(pixels: np.ndarray) -> int:
 def _read_numbers(tree: Tree) -> Labels:
     collector = Collector(tree)
     collector.labels.add_class(_CLASS)
-    for image, mask, objects in read_pairs(
-        collector, lambda numbers: list(_objects_of_numbers(numbers))
-    ):
+    for image, mask, objects in read_pairs(collector, _objects_of_numbers):
         collector.add(mask, image, objects)
     return collector.finish()
 
 
-def _objects_of_numbers(pixels: np.ndarray) -> Iterator[LabelledObject]:
+def _objects_of_numbers(pixels: np.ndarray) -> list[LabelledObject]:
     """The object of each number above 0."""
     numbers = indices_of(pixels)
-    for value in np.unique(numbers[numbers > 0]):
-        mask, box = from_pixels(numbers == value)
-        yield LabelledObject(_CLASS, box, mask)
+    return [from_pixels(_CLASS, numbers == value) for value in np.unique(numbers[numbers > 0])]
 
 
 NUMBERS = Format(

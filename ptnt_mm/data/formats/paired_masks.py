@@ -53,9 +53,7 @@ def read_pairs(
         image, mask = pair
         try:
             values = read_values(mask)
-            size = values.shape[::-1]
-            if size != image.size:
-                sizes = f'{size[0]}x{size[1]}, its image {image.size[0]}x{image.size[1]}'
+            if sizes := other_size(values, image):
                 return None, OF_OTHER_SIZE.what, sizes
             return content_of(values), '', ''
         except UnusableMaskError as error:
@@ -71,6 +69,13 @@ def read_pairs(
             collector.drop(image)
         else:
             yield image, mask, content
+
+
+def other_size(mask: np.ndarray, image: LabelledImage) -> str:
+    """The sizes of a mask, (H, W), and of its image if they differ; empty if not."""
+    size = mask.shape[::-1]
+    shown = f'{size[0]}x{size[1]}, its image {image.size[0]}x{image.size[1]}'
+    return shown if size != image.size else ''
 
 
 def _splits_in_folders(tree: Tree, images: Iterable[Path]) -> dict[Path, str | None]:
@@ -106,10 +111,10 @@ def _set_masks_aside(collector: Collector) -> dict[Path, Path]:
         pictures = counted(len(pairs.painted), 'picture')
         example = tree.relative(pairs.painted[0])
         labels.notes.append(f'{pictures} with labels painted on are not read, such as {example}')
-    for used, other, count in pairs.others:
-        image = next(image for image, mask in pairs.masks.items() if mask == used)
+    for image, other, count in pairs.others:
+        used = tree.relative(pairs.masks[image])
         labels.notes.append(
-            f'{counted(count, "image")} with another mask: {tree.relative(used)} is read, and not '
+            f'{counted(count, "image")} with another mask: {used} is read, and not '
             f'{tree.relative(other)}, which {option_for(tree, image, other, count)} would read'
         )
     for mask in pairs.unused:

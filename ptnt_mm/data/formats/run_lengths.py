@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ptnt_mm.data.formats.format import NO_NUMBERS, UNREADABLE, Collector, Format, read_text
+from ptnt_mm.data.formats.format import NO_NUMBERS, Collector, Format, read_text
 from ptnt_mm.data.labels import LabelledImage, LabelledObject, Labels
 from ptnt_mm.data.masks import box_of
 from ptnt_mm.data.tree import Tree, split_in
@@ -38,13 +38,8 @@ def _find(tree: Tree) -> str:
 
 def _read(tree: Tree) -> Labels:
     collector = Collector(tree)
-    for file in _files(tree):
+    for file, by_image in collector.read(_files(tree), _rows, csv.Error):
         split = split_in(file.stem) or tree.split_of(file)
-        try:
-            by_image = _rows(file)
-        except (UserError, csv.Error) as error:
-            collector.labels.report(file, UNREADABLE, str(error))
-            continue
         for name, rows in by_image.items():
             path = tree.find_image(name, file.parent, split)
             image = collector.image(file, path, split, name=name)

@@ -10,15 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ptnt_mm.data.coco import read_json
-from ptnt_mm.data.formats.format import (
-    MISSING,
-    NO_AREA,
-    NO_NUMBERS,
-    UNREADABLE,
-    Collector,
-    Format,
-)
-from ptnt_mm.data.labels import LabelledObject, Labels, box_around
+from ptnt_mm.data.formats.format import MISSING, NO_AREA, NO_NUMBERS, Collector, Format
+from ptnt_mm.data.labels import LabelledObject, Labels, outlined
 from ptnt_mm.data.masks import ellipse
 from ptnt_mm.data.tree import Tree
 from ptnt_mm.utils.errors import UserError
@@ -37,12 +30,7 @@ def _find(tree: Tree) -> str:
 
 def _read(tree: Tree) -> Labels:
     collector = Collector(tree)
-    contents = {}
-    for file in _files(tree):
-        try:
-            contents[file] = _content(file)
-        except UserError as error:
-            collector.labels.report(file, UNREADABLE, str(error))
+    contents = dict(collector.read(_files(tree), _content))
     attribute = _class_attribute(contents.values(), collector.labels)
     for content in contents.values():
         for name in content.options(attribute).values():
@@ -78,10 +66,9 @@ class _Content:
         An id is the name, as in VIA's own export. Only where it is a number, its description is
         the name: projects that were imported from COCO have ids of categories.
         """
-        options = self.attributes.get(attribute, {}).get('options')
         return {
             key: str(name).strip() if key.isdigit() and str(name).strip() else key
-            for key, name in (options if isinstance(options, dict) else {}).items()
+            for key, name in _dict_of(self.attributes.get(attribute), 'options').items()
             if key.strip()
         }
 
@@ -91,9 +78,7 @@ def _content(file: Path) -> _Content:
     images = content.get(_IMAGES, content) if isinstance(content, dict) else content
     if not isinstance(images, dict):
         raise UserError(f'expected a dict of images, found a {type(images).__name__}')
-    declared = content.get(_ATTRIBUTES)
-    declared = declared.get('region') if isinstance(declared, dict) else None
-    declared = declared.items() if isinstance(declared, dict) else ()
+    declared = _dict_of(content.get(_ATTRIBUTES), 'region').items()
     return _Content(list(images.values()), {k: v for k, v in declared if isinstance(v, dict)})
 
 
@@ -104,9 +89,10 @@ def _regions(image: dict[str, Any]) -> list[Any]:
     return regions if isinstance(regions, list) else []
 
 
-def _attributes_of(region: object) -> dict[str, Any]:
-    attributes = region.get('region_attributes') if isinstance(region, dict) else None
-    return attributes if isinstance(attributes, dict) else {}
+def _dict_of(parent: object, key: str) -> dict[str, Any]:
+    """The dict at a key; empty if there is none, or its parent is no dict either."""
+    value = parent.get(key) if isinstance(parent, dict) else None
+    return value if isinstance(value, dict) else {}
 
 
 def _class_attribute(contents: Iterable[_Content], labels: Labels) -> str | None:
@@ -119,7 +105,8 @@ def _class_attribute(contents: Iterable[_Content], labels: Labels) -> str | None
         choices |= {k for k, v in content.attributes.items() if v.get('type') in _CHOICES}
         for image in filter(lambda image: isinstance(image, dict), content.images):
             for region in _regions(image):
-                used.update(key for key, value in _attributes_of(region).items() if value)
+                attributes = _dict_of(region, 'region_attributes')
+                used.update(key for key, value in attributes.items() if value)
 
     def rank(name: str) -> tuple[bool, bool, int]:
         return name.casefold() in _CLASS_NAMES, name in choices, used[name]
@@ -140,29 +127,24 @@ def _add(
     path = collector.tree.find_image(name, file.parent)
     found = collector.image(file, path, name=name)
     if found is not None:
-        options, regions = content.options(attribute), _regions(image)
-        objects = _objects(collector.labels, file, name, regions, attribute, options)
-        collector.add(file, found, objects)
+        options = content.options(attribute)
+        collector.add(file, found, _objects(collector.labels, file, image, attribute, options))
 
 
 def _objects(
-    labels: Labels,
-    file: Path,
-    name: str,
-    regions: list,
-    attribute: str | None,
-    options: Mapping[str, str],
+    labels: Labels, file: Path, image: dict, attribute: str | None, options: Mapping[str, str]
 ) -> Iterator[LabelledObject]:
-    for i, region in enumerate(regions):
-        chosen = _chosen(_attributes_of(region).get(attribute)) if attribute else [_ONLY_CLASS]
-        where = f'region {i} in {name}'
+    for i, region in enumerate(_regions(image)):
+        value = _dict_of(region, 'region_attributes').get(attribute)
+        chosen = _chosen(value) if attribute else [_ONLY_CLASS]
+        where = f'region {i} in {image["filename"]}'
         if len(chosen) != 1:
             why = f' has {len(chosen)} values of {attribute}' if chosen else ''
             labels.report(file, 'objects without a class', f'{where}{why}')
             continue
         label = options.get(chosen[0], chosen[0])
-        shape = region.get('shape_attributes') if isinstance(region, dict) else None
-        kind = shape.get('name') if isinstance(shape, dict) else None
+        shape = _dict_of(region, 'shape_attributes')
+        kind = shape.get('name')
         if not isinstance(kind, str) or kind not in _SHAPES:
             labels.report(file, NO_AREA, f'{kind} of {label}, {where}', label)
             continue
@@ -187,17 +169,13 @@ def _rectangle(label: str, shape: dict[str, Any]) -> LabelledObject:
 
 def _polygon(label: str, shape: dict[str, Any]) -> LabelledObject:
     pairs = zip(shape['all_points_x'], shape['all_points_y'], strict=True)
-    return _outlined(label, [float(value) for pair in pairs for value in pair])
+    return outlined(label, [float(value) for pair in pairs for value in pair])
 
 
 def _ellipse(label: str, shape: dict[str, Any]) -> LabelledObject:
     radii = ('r', 'r') if shape['name'] == 'circle' else ('rx', 'ry')
     x, y, rx, ry = (float(shape[key]) for key in ('cx', 'cy', *radii))
-    return _outlined(label, ellipse(x, y, rx, ry, float(shape.get('theta') or 0)))
-
-
-def _outlined(label: str, points: list[float]) -> LabelledObject:
-    return LabelledObject(label, box_around(points), [points])
+    return outlined(label, ellipse(x, y, rx, ry, float(shape.get('theta') or 0)))
 
 
 _SHAPES = {'rect': _rectangle, 'polygon': _polygon, 'circle': _ellipse, 'ellipse': _ellipse}

@@ -8,7 +8,7 @@ pixel.
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import count, takewhile
 from pathlib import Path, PurePosixPath
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
@@ -66,7 +66,11 @@ def _read(tree: Tree) -> Labels:
     collector = Collector(tree)
     sets = image_sets(tree)
     splits = {folder: splits_of(files, collector.labels) for folder, files in sets.items()}
-    entries = {folder: _by_tail(names) for folder, names in splits.items()}
+    # Of two names with the same end, the first counts.
+    entries = {
+        folder: {tail: name for name in reversed(names) for tail in _tails(name)}
+        for folder, names in splits.items()
+    }
     found: set[tuple[Path, str]] = set()
     for file in _files(tree):
         folder = next((parent for parent in splits if file.is_relative_to(parent)), None)
@@ -140,15 +144,6 @@ def _tails(path: str) -> list[str]:
     """The last parts of a path, all of them first: 'a/b/c', 'b/c', 'c'."""
     parts = path.split('/')
     return ['/'.join(parts[first:]) for first in range(len(parts))]
-
-
-def _by_tail(names: Iterable[str]) -> dict[str, str]:
-    """The names in lists, by all of their last parts."""
-    by_tail: dict[str, str] = {}
-    for name in names:
-        for tail in _tails(name):
-            by_tail.setdefault(tail, name)
-    return by_tail
 
 
 def _add(collector: Collector, file: Path, root: Element, split: str | None) -> None:

@@ -22,11 +22,13 @@ from ptnt_mm.data.formats.format import (
     UNREADABLE,
     Collector,
     Format,
+    note_equal_names,
     read_text,
     whole_number,
 )
 from ptnt_mm.data.formats.yolo_lines import lengths_of_boxes, objects_of
 from ptnt_mm.data.labels import LabelledImage, LabelledObject, Labels, Outcome
+from ptnt_mm.data.many_files import grouped
 from ptnt_mm.data.tree import Tree, split_named
 from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.errors import UserError
@@ -77,10 +79,7 @@ class _Homes:
         return image.parent in self._folders or not self._with_all_below.isdisjoint(image.parents)
 
 
-@lru_cache(maxsize=1)
-def _homes_of(tree: Tree) -> _Homes:
-    """The same for recognition and reading."""
-    return _Homes(tree)
+_homes_of = lru_cache(maxsize=1)(_Homes)  # the same for recognition and reading
 
 
 @dataclass(frozen=True)
@@ -94,11 +93,7 @@ class _Settings:
     @cached_property
     def places(self) -> list[tuple[str, str, Path | None]]:
         """The splits: each with a path as written, and the folder or list, if found."""
-        return [
-            (split, name, self.place(name, split))
-            for split in _SPLITS
-            for name in _names_of(self.content, split)
-        ]
+        return [(split, name, self.place(name, split)) for split, name in _named(self.content)]
 
     @property
     def found(self) -> set[Path]:
@@ -107,7 +102,7 @@ class _Settings:
 
     @property
     def order(self) -> tuple[int, int, bool]:
-        """The best settings have the smallest."""
+        """The best settings have the smallest: most splits, near the top, with the usual name."""
         splits = {split for split, _, place in self.places if place is not None}
         return -len(splits), len(self.file.parts), self.file.name != 'data.yaml'
 
@@ -130,8 +125,7 @@ class _Settings:
     @cached_property
     def shared(self) -> set[str]:
         """The words in the paths of all splits, such as a project that is called test."""
-        names = (name for split in _SPLITS for name in _names_of(self.content, split))
-        paths = [set(_parts(f'{self.root}/{name}')) for name in names]
+        paths = [set(_parts(f'{self.root}/{name}')) for _, name in _named(self.content)]
         return set.intersection(*paths) if paths else set()
 
     def place(self, name: str, split: str) -> Path | None:
@@ -141,7 +135,7 @@ class _Settings:
         writes '../train/images' for a folder next to its settings. For paths of another machine,
         the last parts decide, as for images.
         """
-        inside = re.sub(r'^(\.\.?/)+', '', name.replace('\\', '/'))
+        inside = _without_dots(name.replace('\\', '/'))
         for folder in (self.file.parent / self.root, self.file.parent, self.tree.root):
             for path in (folder / name, folder / inside):
                 if self.tree.holds(path):
@@ -158,8 +152,8 @@ class _Settings:
         if is_file:
             known = set(self.tree.with_suffix('.txt', '.names'))
         else:
-            above = {folder for image in _homes_of(self.tree).images for folder in image.parents}
-            known = {folder for folder in above if folder.is_relative_to(self.tree.root)}
+            known = {folder for image in _homes_of(self.tree).images for folder in image.parents}
+            known = {folder for folder in known if folder.is_relative_to(self.tree.root)}
         known = [path for path in known if self.elsewhere.isdisjoint((path, *path.parents))]
         for first in range(len(wanted)):
             tail = wanted[first:]
@@ -208,7 +202,10 @@ def _read(tree: Tree) -> Labels:
             continue
         found.append((source, image, lines))
         indices.update(whole_number(line.split(None, 1)[0]) for line in lines if line.strip())
-    _report_shared(labels, found)
+    for source, names_of in grouped((source, i.path.name) for source, i, _ in found).items():
+        if len(names_of) > 1:  # images whose names differ only in their suffix
+            what = 'label files of several images'
+            labels.report(source, what, first_few(names_of), outcome=Outcome.KEPT)
     every_line = (line for *_, lines in found for line in lines)
     lengths = lengths_of_boxes(every_line, 'kpt_shape' in settings.content, labels)
     for source, image, lines in found:
@@ -225,17 +222,6 @@ def _read(tree: Tree) -> Labels:
     if not names.numbers:
         labels.classes.sort(key=lambda name: int(name.removeprefix('class ')))
     return labels
-
-
-def _report_shared(labels: Labels, found: Iterable[tuple[Path, LabelledImage, list[str]]]) -> None:
-    """Report label files of images whose names differ only in their suffix."""
-    images: dict[Path, list[str]] = {}
-    for source, image, _ in found:
-        images.setdefault(source, []).append(image.path.name)
-    what = 'label files of several images'
-    for source, names in images.items():
-        if len(names) > 1:
-            labels.report(source, what, first_few(names), outcome=Outcome.KEPT)
 
 
 def _note_background(labels: Labels, used: Counter, without: Counter) -> None:
@@ -273,8 +259,7 @@ def _note_other_settings(used: _Settings, others: Iterable[_Settings], labels: L
 def _settings(tree: Tree) -> list[_Settings]:
     """The files of settings; the first is used.
 
-    A clone has others, such as those of models and of public data sets: the file whose folders are
-    found is preferred, then the one nearest to the top.
+    A clone has others, such as those of models and of public data sets.
     """
     found = []
     for file in tree.with_suffix('.yaml', '.yml', '.data'):
@@ -301,24 +286,20 @@ def data_set_of(settings: Path) -> Path:
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise UserError(f'{settings} is not valid YAML') from error
     content = content if isinstance(content, dict) else {}
-    names = [name for split in _SPLITS for name in _names_of(content, split)]
+    names = [name for _, name in _named(content)]
     if not names:
         raise UserError(f'{settings} names no images to train with: expected train: and val:')
     root = content.get('path') if isinstance(content.get('path'), str) else ''
     own = settings.absolute().parent
     for folder in (own, own.parent):
-        inside = [re.sub(r'^(\.\.?/)+', '', name) for name in names]
-        if any(_is_below(folder, top, name) for name in inside for top in ('', root)):
+        below = (folder / top / _without_dots(name) for name in names for top in ('', root))
+        paths = map(Path, map(os.path.normpath, below))
+        if any(path.exists() and path.is_relative_to(folder) for path in paths):
             return folder
     raise UserError(
         f'the images of {settings} are not next to it ({first_few(names)}): put the file into the '
         'folder that has the images and their labels, and pass that folder'
     )
-
-
-def _is_below(folder: Path, top: str, name: str) -> bool:
-    path = Path(os.path.normpath(folder / top / name))
-    return path.exists() and path.is_relative_to(folder)
 
 
 def _of_darknet(text: str) -> dict[str, str]:
@@ -329,12 +310,9 @@ def _of_darknet(text: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class _Names:
-    """The names of the classes by their numbers.
+    """The names of the classes by their numbers: of the settings, or of lists, by their folders.
 
-    Attributes:
-        given: Those of the settings.
-        lists: Those of lists beside the labels, by folder; sets that were put together may have
-            several.
+    Sets that were put together may have several lists.
     """
 
     given: Mapping[int, str]
@@ -356,33 +334,24 @@ def _names(tree: Tree, settings: _Settings, labels: Labels) -> _Names:
     given, lists = content.get('names'), {}
     if isinstance(given, str):  # darknet's file
         place = settings.place(given, 'train')
-        given = _name_list(place, labels) if place is not None else []
+        given = _lines(place, labels) if place is not None else []
     if not given:
-        files = (file for file in tree.with_suffix('.txt', '.names') if file.name in _NAME_LISTS)
-        for of_folder in files:
-            lists.setdefault(of_folder.parent, _numbered(_name_list(of_folder, labels)))
+        for file in tree.with_suffix('.txt', '.names'):
+            if file.name in _NAME_LISTS:
+                lists.setdefault(file.parent, _numbered(_lines(file, labels)))
     names = _Names(_numbered(given or []), lists)
     for known in (names.given, *names.lists.values()):
         for _, name in sorted(known.items()):
             labels.add_class(name)
-        _note_shared_names(labels, known)
+        note_equal_names(labels, 'classes', {i: name.strip() for i, name in known.items()})
     count, known = whole_number(content.get('nc')), names.given
     if count and known and count != len(known):
         labels.notes.append(f'nc is {count}, but names lists {len(known)}: the names are used')
     return names
 
 
-def _note_shared_names(labels: Labels, names: Mapping[int, str]) -> None:
-    numbers: dict[str, list[str]] = {}
-    for index, name in names.items():
-        numbers.setdefault(name.strip(), []).append(str(index))
-    for name, shared in numbers.items():
-        if len(shared) > 1:
-            labels.notes.append(f'classes {first_few(shared)} are all called {name}: one class')
-
-
-def _name_list(file: Path, labels: Labels) -> list[str]:
-    """The names in a text file, one on each line; a line without a name counts, too."""
+def _lines(file: Path, labels: Labels) -> list[str]:
+    """The names in a text file, one on each line; an empty line between them counts, too."""
     try:
         return [line.strip() for line in read_text(file).strip('\r\n').splitlines()]
     except UserError as error:
@@ -423,8 +392,8 @@ def _listed(
     missing -= {split for split, *_ in lists}
     for split, name, place in (*given, *lists):
         if place is None:
-            what = 'folders or lists that were not found'
-            labels.report(settings.file, what, f'{split}: {name}')
+            detail = f'{split}: {name}'
+            labels.report(settings.file, 'folders or lists that were not found', detail)
         elif place.is_dir():
             inside = [image for image in homes.images if image.is_relative_to(place)]
             # All of a test split may be without labels.
@@ -480,20 +449,26 @@ def _parts(path: str) -> list[str]:
     return re.split(r'[\\/]+', path.casefold())
 
 
-def _names_of(content: Mapping[str, Any], split: str) -> list[str]:
-    value = content.get(split) or (content.get('valid') if split == 'val' else None)
-    names = value if isinstance(value, list) else [value]
-    return [name for name in names if isinstance(name, str) and name.strip()]
+def _without_dots(name: str) -> str:
+    """A path without the './' and '../' at its beginning."""
+    return re.sub(r'^(\.\.?/)+', '', name)
+
+
+def _named(content: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The folders and lists in settings, as written, each with its split."""
+    values = {split: content.get(split) for split in _SPLITS}
+    values['val'] = values['val'] or content.get('valid')
+    return [
+        (split, name)
+        for split, value in values.items()
+        for name in (value if isinstance(value, list) else [value])
+        if isinstance(name, str) and name.strip()
+    ]
 
 
 def _of_list(tree: Tree, file: Path, labels: Labels, split: str) -> Iterator[Path]:
     """The images that a text file lists, one on each line."""
-    try:
-        lines = read_text(file).splitlines()
-    except UserError as error:
-        labels.report(file, UNREADABLE, str(error))
-        return
-    for name in filter(None, map(str.strip, lines)):
+    for name in filter(None, _lines(file, labels)):
         path = tree.find_image(name, file.parent, split)
         if path is None:
             labels.report(file, MISSING, tree.why_not_found(name, file.parent))
@@ -556,10 +531,11 @@ def _report_strays(tree: Tree, homes: _Homes, labels: Labels, used: Collection[s
     """Report label files without an image; used are the names of images without suffix."""
     of_images = {image.with_suffix('') for image in tree.images}
     of_images |= {homes.label_file(image).with_suffix('') for image in tree.images}
-    strays: dict[Path, list[Path]] = {}
-    for file in tree.with_suffix('.txt'):
-        if file.with_suffix('') not in of_images and _looks_like_labels(file):
-            strays.setdefault(file.parent, []).append(file)
+    strays = grouped(
+        (file.parent, file)
+        for file in tree.with_suffix('.txt')
+        if file.with_suffix('') not in of_images and _looks_like_labels(file)
+    )
     for folder, files in strays.items():
         if all(file.stem in used for file in files):
             # Predictions, or a copy: one line for all.

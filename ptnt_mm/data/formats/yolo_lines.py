@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from ptnt_mm.data.formats.format import NO_NUMBERS, number
-from ptnt_mm.data.labels import LabelledImage, LabelledObject, Labels, Outcome, box_around
+from ptnt_mm.data.labels import LabelledImage, LabelledObject, Labels, Outcome, outlined
 from ptnt_mm.utils.text import first_few
 
 _BOX, _WITH_SCORE, _WITH_TRACK = 5, 6, 7  # numbers on a line: of a label, a detector, a tracker
@@ -93,10 +93,8 @@ def objects_of(
             labels.report(file, NO_NUMBERS, shown, label)
             continue
         if not index.is_integer() or index < 0 or (names and index not in names):
-            known = (
-                f'the classes are {first_few(names.values())}' if names else 'it is not an index'
-            )
-            detail = f'line {place}: {words[0]}; {known}'
+            known = f'the classes are {first_few(names.values())}'
+            detail = f'line {place}: {words[0]}; {known if names else "it is not an index"}'
             labels.report(file, 'objects of an unknown class', detail, label)
             continue
         coordinates = values[1:_BOX] if len(values) in lengths else values[1:]
@@ -118,4 +116,4 @@ def _object(label: str, values: list[float], width: int, height: int) -> Labelle
     if len(values) == 4:
         x, y, w, h = scaled
         return LabelledObject(label, (x - w / 2, y - h / 2, w, h))
-    return LabelledObject(label, box_around(scaled), [scaled])
+    return outlined(label, scaled)

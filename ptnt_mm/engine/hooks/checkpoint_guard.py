@@ -9,7 +9,8 @@ from mmengine.runner import BaseLoop
 
 from ptnt_mm.config.class_names import compare_class_names
 from ptnt_mm.registry import HOOKS
-from ptnt_mm.weights.mmengine import require_all_weights, require_backbone, without_config
+from ptnt_mm.weights.fit import BackboneOfWhole, Whole
+from ptnt_mm.weights.mmengine import require_fitting, without_config
 
 
 @HOOKS.register_module()
@@ -32,10 +33,9 @@ class CheckpointGuardHook(Hook):
         while is_model_wrapper(model) or isinstance(model, BaseTTAModel):
             model = model.module
         source = str(runner._load_from or 'the checkpoint')
-        if isinstance(runner.optim_wrapper, OptimWrapper) and not runner._resume:
-            require_backbone(checkpoint, model, source)
-        else:
-            require_all_weights(checkpoint, model, source)
+        starts = isinstance(runner.optim_wrapper, OptimWrapper) and not runner._resume
+        scope = BackboneOfWhole() if starts else Whole()
+        require_fitting(checkpoint, model, scope, source)
         loops = (runner._train_loop, runner._test_loop, runner._val_loop)
         loop = next((loop for loop in loops if isinstance(loop, BaseLoop)), None)
         if loop is not None:

@@ -5,7 +5,7 @@ import gc
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from mmengine.hooks import Hook
@@ -27,24 +27,14 @@ calls in evaluation. If more sizes recur than there is room for, those that came
 and nothing is captured again."""
 
 
-class Capture(Protocol):
-    """Makes graphs."""
-
-    held: float
-    """The share of the device's memory that they take, from 0 to 1."""
-
-    def __call__(self, function: Callable, samples: tuple[Tensor, ...]) -> Callable:
-        """From a function of tensors and sample inputs to one that does the same as a graph."""
-
-    def clear(self) -> None:
-        """Give memory back once no graph is left."""
-
-
 class TorchCapture:
     """Capture with ``torch.cuda.make_graphed_callables``.
 
     All graphs of a part share a pool of memory: only one of them runs at a time. Without gradients,
     only a forward pass is captured.
+
+    Attributes:
+        held: The share of the device's memory that the graphs take, from 0 to 1.
 
     Raises:
         UserError: if there is no CUDA device.
@@ -101,7 +91,7 @@ class GraphedPart:
         after: int = 3,
         most: int = 16,
         memory: float = 0.25,
-        capture: Capture | None = None,
+        capture: TorchCapture | None = None,
     ):
         _require_original(part)
         self.part, self.after, self.most, self.memory = part, after, most, memory
@@ -335,7 +325,7 @@ def graph_parts(
     after: int = 3,
     most: int = 16,
     memory: float = 0.25,
-    capture: Capture | None = None,
+    capture: TorchCapture | None = None,
 ) -> list[GraphedPart]:
     """Run parts of a model, wrapped or not, as CUDA graphs from now on.
 
@@ -399,7 +389,7 @@ class CudaGraphHook(Hook):
         after: int = 3,
         most: int = 16,
         memory: float = 0.25,
-        capture: Capture | None = None,
+        capture: TorchCapture | None = None,
     ):
         self.settings = (parts, after, most, memory, capture)
         self.graphed: list[GraphedPart] = []

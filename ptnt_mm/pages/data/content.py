@@ -1,9 +1,10 @@
 """The content of a page about data: what the network sees, problems, copies, classes and sizes."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from ptnt_mm.pages.page import photograph
 from ptnt_mm.project.create import PROBLEMS
 from ptnt_mm.utils.colours import as_hex, palette_of
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.findings import Finding, Severity, of_kind
+from ptnt_mm.utils.findings import Severity, of_kind
 from ptnt_mm.utils.text import counted, first_few
 from ptnt_mm.version import __version__
 
@@ -73,17 +74,11 @@ class ClassRow:
 
 @dataclass
 class Network:
-    """The input of a model.
+    """The input of a model."""
 
-    Attributes:
-        inputs: Training images as it gets them.
-        stride: The finest stride of its maps in pixels; None if unknown.
-        notes: Why something is missing.
-    """
-
-    inputs: list[NetworkInput] = field(default_factory=list)
-    stride: float | None = None
-    notes: list[str] = field(default_factory=list)
+    inputs: list[NetworkInput] = field(default_factory=list)  # training images as it gets them
+    stride: float | None = None  # the finest of its maps, in pixels; None if unknown
+    notes: list[str] = field(default_factory=list)  # why something is missing
 
 
 def data_content(view: ConfigView, folder: Path) -> dict[str, Any]:
@@ -93,16 +88,16 @@ def data_content(view: ConfigView, folder: Path) -> dict[str, Any]:
         view: The config.
         folder: The folder of its project, which may have a ``problems.txt``.
     """
-    data, network, findings = Data(), Network(), []
+    data, network, remarks = Data(), Network(), []
     try:
         import_host(view.scope)
         data = read_data(view, _INPUTS)
         network = _network(view, data)
-        findings = _findings_of_classes(view, data)
+        remarks = _about_class_names(view, data)
     except UserError as error:
         data.notes.append(str(error))
-    palette = palette_of(_metainfo(view), len(data.classes))
-    colours = list(map(as_hex, palette))
+    metainfo = view.train.metainfo if view.train.data_sets else {}
+    colours = list(map(as_hex, palette_of(metainfo, len(data.classes))))
     classes = list(_classes(data, colours))
     sides = np.concatenate([row.sides for row in classes]) if classes else np.zeros(0)
     problems = _problems(folder, view.config.get('images'), data)
@@ -112,7 +107,7 @@ def data_content(view: ConfigView, folder: Path) -> dict[str, Any]:
         data=data,
         network=network,
         facts=list(_facts(data, network)),
-        remarks=[*_of_findings(findings), *_remarks(data, network, classes, sides, problems)],
+        remarks=[*remarks, *_remarks(data, network, classes, sides, problems)],
         legend=dict(zip(data.classes, colours, strict=False)),
         classes=classes,
         largest=max((max(row.counts) for row in classes), default=0),
@@ -138,10 +133,6 @@ def _network(view: ConfigView, data: Data) -> Network:
     except Exception as error:  # models and pipelines may raise anything
         network.notes.append(one_line(error))
     return network
-
-
-def _metainfo(view: ConfigView) -> Mapping[str, Any]:
-    return view.train.metainfo if view.train.data_sets else {}
 
 
 def _facts(data: Data, network: Network) -> Iterator[tuple[str, str]]:
@@ -205,7 +196,7 @@ def _remarks(
         )
 
 
-def _findings_of_classes(view: ConfigView, data: Data) -> list[Finding]:
+def _about_class_names(view: ConfigView, data: Data) -> list[tuple[str, str]]:
     """The errors and warnings of ``ptnt check`` about class names, such as objects without one."""
     try:
         splits = tuple(split for split in SPLITS if view.split(split).loader)
@@ -214,12 +205,8 @@ def _findings_of_classes(view: ConfigView, data: Data) -> list[Finding]:
     except Exception as error:  # a data set of any library may raise anything
         data.notes.append(f'the check of the class names: {one_line(error)}')
         return []
-    return of_kind(found, Severity.ERROR) + of_kind(found, Severity.WARNING)
-
-
-def _of_findings(findings: Sequence[Finding]) -> Iterator[tuple[str, str]]:
-    for finding in findings:
-        yield f'{finding.severity}: {finding}: {finding.advice}', 'classes'
+    wrong = of_kind(found, Severity.ERROR) + of_kind(found, Severity.WARNING)
+    return [(f'{finding.severity}: {finding}: {finding.advice}', 'classes') for finding in wrong]
 
 
 def _classes(data: Data, colours: Sequence[str]) -> Iterator[ClassRow]:
@@ -314,8 +301,7 @@ def _with_pictures(
     """Problems with the pictures of their images, those with a picture first, as many as fit."""
     first = sorted(problems, key=lambda group: group.image is None)
     files = [group.image for group in first[:_PROBLEM_PICTURES]]
-    pictures = [*_pictures(files, value_range), *[None] * len(first[_PROBLEM_PICTURES:])]
-    return list(zip(first, pictures, strict=True))
+    return list(zip_longest(first, _pictures(files, value_range)))
 
 
 def _pairs(

@@ -25,23 +25,14 @@ Palette = Sequence[Sequence[int]]
 
 @dataclass(frozen=True)
 class NetworkInput:
-    """An image as the network gets it.
+    """An image as the network gets it."""
 
-    Attributes:
-        name: The file.
-        picture: The image as a data URL, with its ``width`` and ``height`` in pixels.
-        objects: Its objects, each with the variables of the template of outlines.
-        hidden: The number of further objects, which are not drawn.
-        map: The classes of its pixels as a data URL; empty without a mask.
-        label: The classes of the whole image.
-    """
-
-    name: str
-    picture: Mapping[str, object]
-    objects: list[dict[str, object]]
-    hidden: int = 0
-    map: str = ''
-    label: str = ''
+    name: str  # the file
+    picture: Mapping[str, object]  # see `photograph`
+    objects: list[dict[str, object]]  # each with the variables of the template of outlines
+    hidden: int = 0  # number of further objects, which are not drawn
+    map: str = ''  # the classes of its pixels as a data URL; empty without a mask
+    label: str = ''  # the classes of the whole image
 
 
 def network_inputs(

@@ -15,19 +15,12 @@ _BOX = re.compile(r'\[([-+.\de]+(?:, [-+.\de]+){3})\] in ')
 
 @dataclass
 class ProblemsOfImage:
-    """The problems of an image.
+    """The problems of an image."""
 
-    Attributes:
-        image: The file; None if a problem is not about an image, or about one that is not known.
-        name: The file that the problems are in, as written, if the image is None.
-        lines: The problems.
-        boxes: The boxes in them: x, y, width and height in pixels of the image.
-    """
-
-    image: Path | None
-    name: str
+    image: Path | None  # None if they are not about an image, or about one that is not known
+    name: str  # the file that they are in, as written
     lines: list[str] = field(default_factory=list)
-    boxes: list[tuple[float, ...]] = field(default_factory=list)
+    boxes: list[tuple[float, ...]] = field(default_factory=list)  # x, y, width, height in pixels
 
 
 def group_problems(text: str, folder: Path | None, known: Iterable[Path]) -> list[ProblemsOfImage]:
@@ -56,10 +49,8 @@ def group_problems(text: str, folder: Path | None, known: Iterable[Path]) -> lis
         group = groups.setdefault(image or file, ProblemsOfImage(image, file))
         group.lines.append(what)
         if image is not None and (box := _BOX.search(what)):
-            group.boxes.append(_turned(*map(float, box[1].split(', '))))
+            x, y, width, height = map(float, box[1].split(', '))
+            # Negative sides are a problem too: the page draws them between the same corners.
+            corner = min(x, x + width), min(y, y + height)
+            group.boxes.append((*corner, abs(width), abs(height)))
     return list(groups.values())
-
-
-def _turned(x: float, y: float, width: float, height: float) -> tuple[float, ...]:
-    """A box whose sides are not negative, between the same corners."""
-    return min(x, x + width), min(y, y + height), abs(width), abs(height)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import cv2
 import numpy as np
 from mmengine.registry import TRANSFORMS, DefaultScope
+from numpy.typing import ArrayLike
 
 from ptnt_mm.check.data_sets import LoadedDataset, as_names, find_data_sets
 from ptnt_mm.check.image_lists import loading_of
@@ -28,25 +29,16 @@ _MASKS_WITH_REGIONS = 500
 
 @dataclass(frozen=True)
 class DataImage:
-    """An image of a data set and its labels, without objects that training ignores.
-
-    Attributes:
-        path: The file.
-        size: (width, height) in pixels, as the hosts load it; None if it cannot be read.
-        labels: The index of the class of each object; of the image itself; or of each class in
-            its mask.
-        boxes: Left, top, right and bottom of each object, or of each region of a class in its mask,
-            (n, 4), in pixels of the image.
-        box_labels: The index of the class of each box.
-        pixels: The number of pixels of each class in its mask, in the order of ``labels``.
-    """
+    """An image of a data set and its labels, without objects that training ignores."""
 
     path: Path
-    size: tuple[int, int] | None = None
+    size: tuple[int, int] | None = None  # width, height as loaded; None if it cannot be read
+    # The classes, by index, of all objects; of the image itself; or those that are in its mask.
     labels: tuple[int, ...] = ()
+    # (n, 4): left, top, right and bottom in pixels, of objects or of regions of a class in a mask.
     boxes: np.ndarray = field(default_factory=lambda: np.zeros((0, 4)))
-    box_labels: tuple[int, ...] = ()
-    pixels: tuple[int, ...] = ()
+    box_labels: tuple[int, ...] = ()  # the class of each box
+    pixels: tuple[int, ...] = ()  # of each class in its mask, in the order of ``labels``
 
 
 class Copy(NamedTuple):
@@ -58,28 +50,19 @@ class Copy(NamedTuple):
 
 @dataclass
 class Data:
-    """The data of a config.
+    """The data of a config."""
 
-    Attributes:
-        classes: The names of the classes.
-        kind: What has labels: 'object', 'image' or 'mask'.
-        splits: The images of each split; two splits of the same images are listed once.
-        copies: Images in two splits that show the same.
-        tile: The side in pixels of the tiles that a project trains on; None for whole images.
-        trained: For each size of images, the (width, height) in pixels that the pipeline resizes
-            them to; empty if this is unknown.
-        sets: The data sets, whose ``sample_entries`` are those of a few images.
-        notes: Why something could not be read.
-    """
-
-    classes: tuple[str, ...] = ()
-    kind: str = 'object'
+    classes: tuple[str, ...] = ()  # their names
+    kind: str = 'object'  # what has labels: 'object', 'image' or 'mask'
+    # Two splits of the same images are listed once.
     splits: dict[str, list[DataImage]] = field(default_factory=dict)
     copies: list[Copy] = field(default_factory=list)
-    tile: int | None = None
+    tile: int | None = None  # side in pixels of the tiles that are trained on; None without
+    # The (width, height) in pixels that the pipeline resizes images of each size to, if known.
     trained: dict[tuple[int, int], tuple[float, float]] = field(default_factory=dict)
+    # Their ``sample_entries`` are those of a few images.
     sets: list[LoadedDataset] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # why something could not be read
 
     @property
     def pipeline(self) -> Sequence[Mapping]:
@@ -262,7 +245,7 @@ def resized(
 _CROPS = ('RandomResizedCrop', 'EfficientNetRandomCrop', 'CenterCrop')
 
 
-def _sizes(size: tuple[float, float], step: Mapping) -> list[tuple[float, float]]:
+def _sizes(size: tuple[float, float], step: Mapping) -> list[ArrayLike]:
     """The sizes that a step may resize an image to; none if it resizes nothing."""
     name, scale = type_name(step), step.get('scale')
     keeps = bool(step.get('keep_ratio', False))
@@ -278,31 +261,25 @@ def _sizes(size: tuple[float, float], step: Mapping) -> list[tuple[float, float]
     if name == 'Resize' and scale:
         return [_fitted(size, _pair(scale), keeps)]
     if name == 'Resize':
-        return [_times(size, *_pair(step.get('scale_factor') or 1))]
+        return [np.multiply(size, step.get('scale_factor') or 1)]
     if name == 'FixShapeResize':
         return [_fitted(size, (step['width'], step['height']), keeps)]
     if name == 'ResizeShortestEdge':
         factor = min(_pair(scale)) / min(size)
         limit = (step.get('max_size') or np.inf) / max(size)
-        return [_times(size, *_pair(min(factor, limit)))]
+        return [np.multiply(size, min(factor, limit))]
     if name == 'ResizeEdge':
         sides = dict(short=min(size), long=max(size), width=size[0], height=size[1])
-        return [_times(size, *_pair(scale / sides[step.get('edge', 'short')]))]
+        return [np.multiply(size, scale / sides[step.get('edge', 'short')])]
     return []
 
 
-def _fitted(
-    size: tuple[float, float], target: tuple[float, float], keeps: bool
-) -> tuple[float, float]:
+def _fitted(size: tuple[float, float], target: tuple[float, float], keeps: bool) -> ArrayLike:
     """A size resized to another; with its ratio, so that it fits into the other as mmcv does."""
     if not keeps:
         return target
     factor = min(max(target) / max(size), min(target) / min(size))
-    return size[0] * factor, size[1] * factor
-
-
-def _times(size: tuple[float, float], width: float, height: float) -> tuple[float, float]:
-    return size[0] * width, size[1] * height
+    return np.multiply(size, factor)
 
 
 def _pair(scale: Any) -> tuple[float, float]:

@@ -84,10 +84,9 @@ def read_annotations(file: Path) -> COCO:
     """Read ground truth, or raise a UserError."""
     try:
         with contextlib.redirect_stdout(io.StringIO()):
-            truth = COCO(str(file))
+            return COCO(str(file))
     except (OSError, ValueError, KeyError, TypeError, AssertionError) as error:
         raise UserError(f'{file} cannot be read as COCO annotations: {error}') from error
-    return truth
 
 
 def score_results(

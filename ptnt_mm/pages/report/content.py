@@ -64,13 +64,17 @@ def page_content(
     charts = _charts_of_detectors(comparable, colours) if detectors else {}
     if segmenters:
         charts['IoU'] = _bars_of_classes(segmenters, 'IoU', colours)
+    facts = {run.name: dict(run.facts()) for run in runs}
+    for run in runs:
+        if run.name in reports:
+            facts[run.name]['Evaluated on'] = f'{run.split} split: {reports[run.name].test_split}'
     # Two galleries share the page.
     size = _MOST_BYTES // (2 if detectors and segmenters else 1)
     return dict(
         made=f'{datetime.now():%Y-%m-%d %H:%M} by ptnt_mm {__version__}',
         runs=runs,
         colours=colours,
-        facts={run.name: dict(_facts(run, reports.get(run.name))) for run in runs},
+        facts=facts,
         origins={run.name: dict(run.how_to_repeat()) for run in runs},
         headlines=_headlines(reports),
         notes=notes,
@@ -88,13 +92,6 @@ def page_content(
             for kind in (detectors, segmenters)
         ],
     )
-
-
-def _facts(run: TrainingRun, report: Any) -> Iterator[tuple[str, str]]:
-    """Names and values: what was trained, and what it was evaluated on."""
-    yield from run.facts()
-    if report is not None:
-        yield 'Evaluated on', f'{run.split} split: {report.test_split}'
 
 
 def _headlines(reports: Mapping[str, Any]) -> dict[str, list[tuple[str, str, Cell | None]]]:

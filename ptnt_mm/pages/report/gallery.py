@@ -13,8 +13,7 @@ from ptnt_mm.utils.colours import as_hex
 from ptnt_mm.utils.errors import UserError
 
 _MOST_IMAGES = 48
-_MARKUP = 4
-"""Bytes of the page for each byte of data about boxes or masks."""
+_MARKUP = 4  # bytes of the page for each byte of data about boxes or masks
 
 
 @dataclass(frozen=True)

@@ -74,11 +74,8 @@ def report(
         if faults:
             more = f', and {len(faults) - 1} more: see the page' if faults[1:] else ''
             print(f'{faults[0]}{more}')
-    title = f'Training report: {", ".join(names)}'
-    code = drawing_code()
-    write_page(
-        'report.html', page, title=title, generator='ptnt report', drawing_code=code, **content
-    )
+    content |= dict(title=f'Training report: {", ".join(names)}', generator='ptnt report')
+    write_page('report.html', page, drawing_code=drawing_code(), **content)
     return page
 
 
@@ -102,20 +99,16 @@ def _report(run: TrainingRun, scratch: Path) -> Any:
         return run.read_report()
     if run.checkpoint is None:
         raise UserError('there are neither predictions nor a checkpoint')
-    evaluated = replace(run, predictions=scratch)
-    _evaluate(evaluated)
-    if not evaluated.has_predictions():
-        raise UserError('the evaluation has no predictions for any image')
-    return evaluated.read_report()
-
-
-def _evaluate(run: TrainingRun) -> None:
-    """Evaluate the checkpoint of a run and write its predictions, and all logs next to them."""
     print(f'{run.work_dir}: evaluating {run.checkpoint.name}, as it has no newer predictions')
+    # Predictions, and the logs of the evaluation next to them.
+    evaluated = replace(run, predictions=scratch)
     try:
-        test(run.evaluation_config(), str(run.checkpoint), run.predictions / 'test')
+        test(evaluated.evaluation_config(), str(run.checkpoint), scratch / 'test')
     except UserError:
         raise
     except Exception as error:  # a damaged image can make a host raise anything
         traceback.print_exc()
         raise UserError(f'its evaluation failed: {one_line(error, named=True)}') from error
+    if not evaluated.has_predictions():
+        raise UserError('the evaluation has no predictions for any image')
+    return evaluated.read_report()

@@ -9,8 +9,7 @@ from mmengine.config import Config
 from mmengine.device import get_device
 from torch import Tensor, nn
 
-from ptnt_mm.config.build import build_model
-from ptnt_mm.config.build_errors import explained_building
+from ptnt_mm.config.build import build_model, explained_building
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.inference.image_loaders import PixelLoader
 from ptnt_mm.inference.load import load_predictor, move
@@ -125,11 +124,10 @@ def _load_predictor(
     config: Config, checkpoint: str | None, device: str | None, score_thr: float | None, task: str
 ) -> tuple[Predictor, str]:
     """Load a model with its weights; also return why it cannot predict, or an empty string."""
-    if checkpoint is None:
-        predictor = load_predictor(config, None, device, score_thr)
-        return predictor, 'There are no predictions without a checkpoint: the head is untrained.'
+    untrained = 'There are no predictions without a checkpoint: the head is untrained.'
     try:
-        return load_predictor(config, checkpoint, device, score_thr), ''
+        predictor = load_predictor(config, checkpoint, device, score_thr)
+        return predictor, '' if checkpoint else untrained
     except CheckpointError:
         if task != 'classification':
             raise
@@ -137,7 +135,5 @@ def _load_predictor(
         if find_trunk(predictor.model) is None:
             raise
         # The weights of a backbone are enough to visualise a classifier.
-        return (
-            predictor,
-            f'There are no predictions: {checkpoint} contains no weights of this head.',
-        )
+        why = f'There are no predictions: {checkpoint} contains no weights of this head.'
+        return predictor, why

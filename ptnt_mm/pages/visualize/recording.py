@@ -13,13 +13,7 @@ from torch import Tensor, nn
 from ptnt_mm.models.attention import Attention
 from ptnt_mm.models.backbone import Backbone, find_trunk
 from ptnt_mm.models.blocks import NestedBlock, OuterBlock
-from ptnt_mm.models.kernels.forms import (
-    Explicit,
-    Folded,
-    Form,
-    Slicewise,
-    attention_weights,
-)
+from ptnt_mm.models.kernels.forms import Explicit, Folded, Form, Slicewise, attention_weights
 from ptnt_mm.models.positions import OffsetKeys
 from ptnt_mm.models.pyramid_tnt import Stage
 from ptnt_mm.models.tokens import Grid, area, reduced, tokens_to_map, words_to_map

@@ -73,30 +73,11 @@ _MOST_BOXES = 100
 _MOST_COLOURS = 255  # colours of a map
 
 
-class FoundBox(NamedTuple):
-    """A detection."""
-
-    label: str
-    score: float
-    box: Box
-    colour: str
-    ink: str  # of letters on the colour
-    outline: str | None = None  # of its mask, an SVG path in pixels of the image
-
-
-class FoundClass(NamedTuple):
-    """A class of an image, with its probability, or of a map, with its share of the pixels."""
-
-    label: str
-    share: float
-    colour: str = ''  # on the map
-
-
 class Prediction(NamedTuple):
-    """Boxes, the best first, or classes, or why there is neither."""
+    """Boxes, the best first, or classes, or why there is neither, as the template shows them."""
 
-    boxes: Sequence[FoundBox] = ()
-    classes: Sequence[FoundClass] = ()
+    boxes: Sequence[dict[str, Any]] = ()
+    classes: Sequence[dict[str, Any]] = ()  # with probabilities, or shares of the pixels of a map
     map: str = ''  # classes of pixels as a data URL
     score_thr: float = 0.0
     note: str = ''
@@ -121,11 +102,15 @@ def _boxes(predictor: Predictor, sample: Any, described: dict) -> Prediction:
     boxes = []
     for i, (label, found) in enumerate(zip(labels, described['detections'], strict=False)):
         left, top, right, bottom = found['box']
-        box = left, top, round(right - left, 2), round(bottom - top, 2)
-        mask = None if masks is None else outline(masks[i].numpy())
-        colour = colours[label]
         boxes.append(
-            FoundBox(found['label'], found['score'], box, as_hex(colour), ink_on(colour), mask)
+            dict(
+                label=found['label'],
+                score=found['score'],
+                box=(left, top, round(right - left, 2), round(bottom - top, 2)),
+                outline='' if masks is None else outline(masks[i].numpy()),
+                colour=as_hex(colours[label]),
+                ink=ink_on(colours[label]),
+            )
         )
     return Prediction(boxes=boxes, score_thr=predictor.score_thr)
 
@@ -136,13 +121,13 @@ def _map(predictor: Predictor, sample: Any, described: dict) -> Prediction:
     classes = []
     for segment in described['segments']:
         colour = as_hex(colours[segment['index'] % len(colours)])
-        classes.append(FoundClass(segment['label'], segment['share'], colour))
+        classes.append(dict(label=segment['label'], share=segment['share'], colour=colour))
     return Prediction(classes=classes, map=class_map(labels, colours))
 
 
 def _classes(predictor: Predictor, sample: Any, described: dict) -> Prediction:
     found = described['classes']
-    return Prediction(classes=[FoundClass(c['label'], c['score']) for c in found])
+    return Prediction(classes=[dict(label=c['label'], share=c['score']) for c in found])
 
 
 _PREDICTIONS = dict(detection=_boxes, segmentation=_map, classification=_classes)

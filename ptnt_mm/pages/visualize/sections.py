@@ -315,7 +315,7 @@ def to_colours(feature: np.ndarray) -> tuple[np.ndarray, float]:
     places = feature.reshape(len(feature), -1).T
     colours, kept = np.full((len(places), 3), 0.5), 0.0
     if np.ptp(places, axis=0).any():
-        pca = PCA(min(3, len(feature), len(places) - 1)).fit(places)
+        pca = PCA(min(3, len(feature), len(places) - 1), random_state=0).fit(places)
         components, kept = pca.transform(places), pca.explained_variance_ratio_.sum()
         low, high = np.percentile(components, (1, 99), axis=0)
         scaled = (components - low) / np.maximum(high - low, 1e-9)

@@ -1,6 +1,6 @@
 """The page of ``ptnt visualize``: predictions, feature maps and attention for images."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +16,6 @@ from ptnt_mm.data.image_files import read_image
 from ptnt_mm.engine.load_in_range import stated_range
 from ptnt_mm.pages.page import photograph, write_page
 from ptnt_mm.pages.visualize.network import Network, load_network
-from ptnt_mm.pages.visualize.recording import Recording
 from ptnt_mm.pages.visualize.scene import ChosenPlace, Prediction, RecordedScene
 from ptnt_mm.pages.visualize.sections import SECTIONS
 from ptnt_mm.utils.errors import UserError
@@ -67,27 +66,16 @@ class Question(NamedTuple):
             )
             raise UserError(f'`box={self.box}`: {found}')
         box = prediction.boxes[self.box - 1]
-        return ChosenPlace(f'box {self.box}, {box.label} {box.score:.2f}', box.box)
+        return ChosenPlace(f'box {self.box}, {box["label"]} {box["score"]:.2f}', box['box'])
 
 
-def write_network_page(
-    page: Path,
-    title: str,
-    networks: Mapping[str, Network],
-    images: Mapping[Path, np.ndarray],
-    question: Question,
-) -> None:
-    """Write a page with all figures of all images.
+def _entries(
+    networks: Mapping[str, Network], images: Mapping[Path, np.ndarray], question: Question
+) -> Iterator[dict[str, Any]]:
+    """The images as the template shows them; a UserError if there is no such box or channel.
 
-    Args:
-        page: The file to write.
-        title: Its title.
-        networks: Networks by their names in headings; '' for the only one.
-        images: Pictures by their files, (H, W, 3) uint8, BGR; networks load the files themselves.
-        question: The point or box, and the channels, to show.
-
-    Raises:
-        UserError: if there is no such box or channel, or a network cannot run on an image.
+    Networks are by their names in headings, and load the files themselves; the pixels of images are
+    (H, W, 3) uint8, BGR.
     """
     # The boxes of all images first, because figures take longer.
     predictions = {
@@ -98,49 +86,30 @@ def write_network_page(
         file: question.choice(file, images[file], next(iter(of_image.values())))
         for file, of_image in predictions.items()
     }
-    entries = []
     for file, image in images.items():
         recordings = {
             label: network.record(file)._replace(chosen=question.blocks)
             for label, network in networks.items()
         }
-        _check_blocks(recordings.values())
         scene = RecordedScene(recordings, choices[file], question.channels)
-        _check_channels(scene)
-        entries.append(
-            dict(
-                photograph(image[..., ::-1], _SIDE),
-                name=str(file),
-                choice=choices[file],
-                predictions=predictions[file],
-                figures=_figures(scene, file.name),
-            )
+        _check_numbers(scene)
+        sections = watched(SECTIONS, len(SECTIONS), file.name)
+        yield dict(
+            photograph(image[..., ::-1], _SIDE),
+            name=str(file),
+            choice=choices[file],
+            predictions=predictions[file],
+            figures=[dict(section=section, rows=section.rows(scene)) for section in sections],
         )
-    write_page(
-        'network.html',
-        page,
-        title=title,
-        generator=GENERATOR,
-        networks=networks,
-        images=entries,
-    )
 
 
-def _figures(scene: RecordedScene, name: str) -> list[dict[str, Any]]:
-    """Each section with its rows; sections that apply to no network are omitted."""
-    sections = watched(SECTIONS, len(SECTIONS), name)
-    return [dict(section=section, rows=section.rows(scene)) for section in sections]
-
-
-def _check_blocks(recordings: Iterable[Recording]) -> None:
-    for recording in recordings:
+def _check_numbers(scene: RecordedScene) -> None:
+    """Raise a UserError for a block or a channel that no network has."""
+    for recording in scene.recordings.values():
         number = len(recording.blocks)
         for block in recording.chosen:
             if recording.blocks and not 1 <= block <= number:
                 raise UserError(f'`blocks={block}`: expected numbers from 1 to {number}')
-
-
-def _check_channels(scene: RecordedScene) -> None:
     levels = [level for seen in scene.recordings.values() for level in seen.stages()]
     most = max((len(level.feature) for level in levels), default=0)
     for channel in scene.channels:
@@ -190,7 +159,8 @@ def visualize(
     for config, _ in networks:
         require_keys(config, ('model',))
     views = [ConfigView(config) for config, _ in networks]
-    name = _name_of(networks[0][0])
+    file = Path(views[0].config.filename or 'model').absolute()
+    name = file.parent.name if file.name == PROJECT_CONFIG else file.stem
     folder = Path('work_dirs', 'visualize', name) if out is None else Path(out)
     page = folder / 'index.html'
     _check_page(page, overwrite)
@@ -205,14 +175,10 @@ def visualize(
         label: load_network(view, checkpoint and str(checkpoint), device, score_thr)
         for label, view, (_, checkpoint) in zip(labels, views, networks, strict=True)
     }
-    write_network_page(page, f'What {name} sees', loaded, pixels, question)
+    entries = list(_entries(loaded, pixels, question))
+    about = dict(title=f'What {name} sees', generator=GENERATOR)
+    write_page('network.html', page, **about, networks=loaded, images=entries)
     return page
-
-
-def _name_of(config: Config) -> str:
-    """The name of a config's file, or of the folder of a project."""
-    file = Path(config.filename or 'model').absolute()
-    return file.parent.name if file.name == PROJECT_CONFIG else file.stem
 
 
 def _check_page(page: Path, overwrite: bool) -> None:

@@ -32,12 +32,8 @@ class HubAddress(NamedTuple):
     """The parts of ``hf:OWNER/NAME@REVISION:FILE``."""
 
     repository: str
-
-    revision: str | None = None
-    """A branch, a tag or a commit; None for the main branch."""
-
-    file: str | None = None
-    """Path in the repository; None for its file of weights."""
+    revision: str | None = None  # a branch, a tag or a commit; None for the main branch
+    file: str | None = None  # path in the repository; None for its file of weights
 
 
 def is_hub_address(path: object) -> bool:
@@ -148,11 +144,9 @@ def _weights_file(api: Any, address: str) -> str:
     except http_error:
         raise
     except Exception:  # without a connection, the cache may have it
+        cached = require_hub(address).try_to_load_from_cache
         for name in _USUAL:
-            cached = require_hub(address).try_to_load_from_cache(
-                repository, name, revision=revision
-            )
-            if isinstance(cached, str):
+            if isinstance(cached(repository, name, revision=revision), str):
                 return name
         raise
     for name in _USUAL:
