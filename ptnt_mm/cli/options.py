@@ -549,7 +549,7 @@ def _as_flag(found: re.Match[str]) -> str:
 
 # ---- The page
 
-_FEWEST_ROWS = 3  # in a command's own table
+_FEWEST_ROWS = 6  # of a command with its own table, those above included
 _HEAD = '\n| Argument | Meaning |\n|---|---|'
 
 
@@ -581,7 +581,7 @@ def _tables() -> Iterator[str]:
         name: ', '.join(f'`{word}`' for row, word in rows.items() if counts[row] > 1)
         for name, rows in commands.items()
     }
-    small = [name for name, rows in own.items() if len(rows) < _FEWEST_ROWS]
+    small = [name for name, rows in commands.items() if len(rows) < _FEWEST_ROWS]
     for name in (name for name in own if name not in small):
         yield f'\n## ptnt {name}'
         yield _HEAD
