@@ -105,8 +105,9 @@ def _is_tiling(value: Any) -> bool:
 
 
 def _are_thresholds(value: Any) -> bool:
-    numbers = value.values() if isinstance(value, dict) else [None]
-    return all(_is_number(x, -_LONGEST, _LONGEST) for x in numbers)
+    return isinstance(value, dict) and all(
+        _is_number(x, -_LONGEST, _LONGEST) for x in value.values()
+    )
 
 
 _OR_NULL = ('classes', 'size', 'scale', 'value_range', 'mask_grid', 'tiling')

@@ -84,7 +84,7 @@ def compare(
         _compare_pairs(differences, found, expected, pairs, network)
         random = torch.Generator().manual_seed(0)
         noise = (torch.randn(normalised.shape, generator=random) for _ in range(_TRIES))
-        noisy = (_boxes(network, normalised + tolerance / 10 * image, size) for image in noise)
+        noisy = (_boxes(network, normalised + tolerance / 10 * shift, size) for shift in noise)
         _count_boxes(differences, found, expected, pairs, noisy)
     return differences
 

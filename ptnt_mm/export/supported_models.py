@@ -27,35 +27,39 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.version import __version__
 from ptnt_mm.weights.reader.read import local_file
 
-_DENSE = ('RetinaNet', 'RTMDet', 'GFL', 'ATSS', 'FCOS', 'TOOD', 'CondInst')
-
 
 def build_network(model: nn.Module) -> EndToEndModel:
     """The exported part of a model of mmdet or mmseg; at least backbone and neck."""
     kind = type(model).__name__
     head = getattr(model, 'bbox_head', None)
-    is_dense = kind in _DENSE and _is_plain_dense(head) and _plain(model.test_cfg)
     if (
         kind == 'EncoderDecoder'
         and _is_of('BaseDecodeHead.predict', model.decode_head)
         and model.test_cfg.get('mode', 'whole') == 'whole'
     ):
         chosen = EndToEndSegmenter
-    elif is_dense and _is_of('BaseDenseHead.predict_by_feat', head):
+    elif (
+        kind in ('RetinaNet', 'RTMDet', 'GFL', 'ATSS', 'FCOS', 'TOOD')
+        and _is_of('BaseDenseHead.predict_by_feat', head)
+        and _is_plain_dense(head)
+        and _plain(model.test_cfg)
+    ):
         chosen = DenseDetector
     elif (
-        is_dense
-        and kind == 'RTMDet'
+        kind == 'RTMDet'
         and _is_of('RTMDetInsHead.predict_by_feat', head)
         and _is_of('RTMDetInsHead._mask_predict_by_feat_single', head)
+        and _is_plain_dense(head)
+        and _plain(model.test_cfg)
     ):
         chosen = RTMDetInsDetector
     elif (
-        is_dense
-        and kind == 'CondInst'
+        kind == 'CondInst'
         and _is_of('CondInstBboxHead.predict_by_feat', head)
         and _is_of('CondInstMaskHead.forward_single', model.mask_head)
         and _is_of('CondInstMaskHead.predict_by_feat', model.mask_head)
+        and _is_plain_dense(head)
+        and _plain(model.test_cfg)
     ):
         chosen = CondInstDetector
     elif (

@@ -85,7 +85,8 @@ class Needs(NamedTuple):
 
     own: Weights  # the model's weights; only keys and shapes are read
     optional: Collection[str]  # keys that may be missing from the file or differ in shape
-    tables: Mapping[str, Table]  # position tables that may be converted, by key
+    # Position tables that may be converted, by key; others must have the model's shapes.
+    tables: Mapping[str, Table]
 
 
 class Stored(NamedTuple):

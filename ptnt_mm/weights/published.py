@@ -30,10 +30,8 @@ class Published(NamedTuple):
     password: str | None = None  # of the page; None for the address of a file
     sha256: str | None = None  # the first digits, at least 8; None if none were published
     licence: str = 'Apache-2.0'  # of the repository that publishes the file
-    # Subtracted from RGB values in [0, 255] before the images enter the network, and their divisor
-    # after that.
-    mean: tuple[float, float, float] = GREY
-    std: tuple[float, float, float] = GREY
+    mean: tuple[float, float, float] = GREY  # subtracted from RGB values in [0, 255]
+    std: tuple[float, float, float] = GREY  # by which the differences are divided
 
     @property
     def address(self) -> str | None:

@@ -152,6 +152,14 @@ def test_tables_are_the_means_of_the_heads(micro_arch):
         torch.testing.assert_close(resized, block.form.bias[0].mean(dim=0))
 
 
+def test_places_in_pixels_of_the_image(micro_arch):
+    image = torch.randn(1, 3, 64, 96)
+    model = PyramidTNT(micro_arch).eval()
+    recording = record(model, model, image, (0.5, 2.0))
+    assert recording.blocks[0].cell == (16.0, 4.0)
+    assert recording.blocks[0].words_in_place().cell == (4.0, 1.0)
+
+
 class Levels(torch.nn.Module):
     """A neck or backbone of another package."""
 

@@ -40,6 +40,12 @@ def test_facts(work_dir: Path):
     assert dict(read_run(work_dir, 'run').how_to_repeat()) == {'Versions': 'torch 2.15'}
 
 
+def test_the_best_checkpoint_counts(work_dir: Path):
+    best = save_checkpoint(work_dir, 'best_coco_bbox_mAP_epoch_1.pth')
+    save_checkpoint(work_dir)
+    assert read_run(work_dir, 'run').checkpoint == best
+
+
 def add_lines(work_dir: Path, *lines: dict) -> None:
     (log,) = work_dir.glob('*/vis_data/scalars.json')
     log.write_text(log.read_text() + ''.join(json.dumps(line) + '\n' for line in lines))

@@ -13,7 +13,7 @@ from pycocotools import mask as coco_mask
 from pycocotools.coco import COCO
 
 from ptnt_mm.cli.main import run
-from ptnt_mm.data.demo import dataset, photographs, scenes
+from ptnt_mm.data.demo import dataset, photographs, scenes, sprites
 from ptnt_mm.data.demo.dataset import DemoSpec, make_demo_data
 from ptnt_mm.data.demo.scenes import CLASSES, compose
 from ptnt_mm.utils.errors import UserError
@@ -123,6 +123,17 @@ def test_splits_share_no_background_and_no_coin():
     train, val = photographs.coins('train'), photographs.coins('val')
     assert (len(train), len(val)) == (18, 6)
     assert not {cutout.rgb.tobytes() for cutout in train} & {c.rgb.tobytes() for c in val}
+
+
+def test_large_coins_are_not_enlarged_from_small_ones():
+    smallest = [
+        min(
+            sprites.coin(np.random.default_rng(seed), 'train', size, np.zeros(2)).alpha.sum()
+            for seed in range(20)
+        )
+        for size in (60, 61)
+    ]
+    assert smallest[1] > 1.2 * smallest[0]
 
 
 # ---- Polygons

@@ -76,8 +76,11 @@ _MOST_COLOURS = 255  # colours of a map
 class Prediction(NamedTuple):
     """Boxes, the best first, or classes, or why there is neither, as the template shows them."""
 
+    # Each with label, score, box (x, y, width, height in pixels), colour, ink of letters on it, and
+    # outline: of its mask, an SVG path.
     boxes: Sequence[dict[str, Any]] = ()
-    classes: Sequence[dict[str, Any]] = ()  # with probabilities, or shares of the pixels of a map
+    # Each with label and share: a probability, or of the pixels of a map, and its colour there.
+    classes: Sequence[dict[str, Any]] = ()
     map: str = ''  # classes of pixels as a data URL
     score_thr: float = 0.0
     note: str = ''
