@@ -17,7 +17,7 @@ from ptnt_mm.check.data_sets import (
     find_data_sets,
     misread_names,
 )
-from ptnt_mm.config.build import explain_build_error
+from ptnt_mm.config.build_errors import explain_build_error
 from ptnt_mm.config.settings import short_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.data.boxes import Boxes

@@ -18,7 +18,7 @@ from ptnt_mm.check.data_sets import (
     evenly_spread,
     find_data_sets,
 )
-from ptnt_mm.config.build import explain_build_error
+from ptnt_mm.config.build_errors import explain_build_error
 from ptnt_mm.config.settings import loads_annotations, short_name, type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.data.many_files import Folders

@@ -208,6 +208,11 @@ def ends_before_it_begins(setting: Setting) -> bool:
     return is_number(setting.value) and is_number(begin) and setting.value <= begin
 
 
+def without_workers(setting: Setting) -> bool:
+    """A setting of the workers of a loader that has none."""
+    return bool(setting.value) and setting.beside.get('num_workers', 0) == 0
+
+
 def augments(setting: Setting) -> str | bool:
     """A transform that changes images at random; returns its name."""
     step = setting.value
@@ -373,6 +378,11 @@ RULES = (
     Rule(('optim_wrapper.accumulative_counts', 'default_hooks.logger.interval'), outside(least=1),
          ERROR, 'is {value}, expected 1 or more'),
     # Loaders
+    Rule('*_dataloader.num_workers', below(0), ERROR, 'is {value}',
+         'write 0 to load without workers'),
+    Rule('*_dataloader.batch_size', below(1), ERROR, 'is {value}, expected 1 or more'),
+    Rule(('*_dataloader.persistent_workers', '*_dataloader.prefetch_factor'), without_workers,
+         ERROR, 'is {value} with num_workers=0, which torch refuses', 'remove it'),
     Rule('train_dataloader.sampler.shuffle', equal_to(False), WARNING,
          'is False: images come in the same order each time', 'write True',
          scopes=('mmdet', 'mmseg', 'mmpretrain'), kinds=('DefaultSampler', 'InfiniteSampler')),

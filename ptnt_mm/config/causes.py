@@ -21,8 +21,8 @@ class Kind(Enum):
     DISK = auto()  # nothing can be written to it any more; also while a run is built
     STORAGE = auto()  # a file has disappeared, or what it is on does not respond
     PROCESS = auto()  # memory, or another process of the run
-    CONFIG = auto()  # a class or an argument in it; also while it is built (`build.py`)
-    # While a data set is built (`build.py`):
+    CONFIG = auto()  # a class or an argument in it; also while it is built (`build_errors.py`)
+    # While a data set is built (`build_errors.py`):
     DATA = auto()  # its files are not there
     # While a config is read (`config/read.py`), or a host is imported (`config/hosts.py`):
     SYNTAX = auto()  # a file is not Python

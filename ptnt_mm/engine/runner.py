@@ -15,7 +15,8 @@ from mmengine.runner import BaseLoop, Runner
 from mmengine.runner.checkpoint import _load_checkpoint_to_model
 from torch.utils.data import DataLoader
 
-from ptnt_mm.config.build import explained_building, explained_late_building, unwrapped
+from ptnt_mm.config.build import unwrapped
+from ptnt_mm.config.build_errors import explained_building, explained_late_building
 from ptnt_mm.config.hosts import import_host
 from ptnt_mm.config.safeguards import with_safeguards
 from ptnt_mm.config.view import ConfigView

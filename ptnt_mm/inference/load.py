@@ -10,7 +10,8 @@ from mmengine.model import revert_sync_batchnorm
 from mmengine.registry import init_default_scope
 from torch import nn
 
-from ptnt_mm.config.build import build_model, explained_building
+from ptnt_mm.config.build import build_model
+from ptnt_mm.config.build_errors import explained_building
 from ptnt_mm.config.class_names import compare_class_names, find_classes
 from ptnt_mm.config.hosts import HOSTS, import_host
 from ptnt_mm.config.read import require_keys

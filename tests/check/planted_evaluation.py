@@ -161,18 +161,6 @@ FAULTS: dict[str, tuple[str, Change, Severity, str, str]] = {
         ERROR, 'val_evaluator', 'metainfo=dict(classes=',
     ),
     # Training
-    'a number of workers below 0': (
-        'retinanet', put({'train_dataloader.num_workers': -1}),
-        ERROR, 'train_dataloader', 'num_workers option should be non-negative',
-    ),
-    'no image in a batch': (
-        'retinanet', put({'train_dataloader.batch_size': 0}),
-        ERROR, 'train_dataloader', 'got batch_size=0',
-    ),
-    'persistent workers without any': (
-        'retinanet', put({'val_dataloader.num_workers': 0}),
-        ERROR, 'val_dataloader', 'persistent_workers option needs num_workers > 0',
-    ),
     'boxes that are not loaded': (
         'retinanet', set_step('train', 'LoadAnnotations', with_bbox=False),
         ERROR, 'model.bbox_head', 'loads no bboxes',

@@ -51,6 +51,9 @@ FAULTS: list[tuple] = [
     (EPOCHS, {CLIP + 'clip_value': 0}, ERROR),
     (EPOCHS, {'optim_wrapper.accumulative_counts': 0}, ERROR),
     # Loaders
+    (EPOCHS, {'train_dataloader.num_workers': -1}, ERROR),
+    (EPOCHS, {'train_dataloader.batch_size': 0}, ERROR),
+    (EPOCHS, {'train_dataloader.num_workers': 0}, ERROR, 'train_dataloader.persistent_workers'),
     (EPOCHS, {'train_dataloader.sampler.shuffle': False}, WARNING),
     (EPOCHS, {'val_dataloader.drop_last': True}, WARNING),
     (EPOCHS, {'val_dataloader.sampler.type': 'InfiniteSampler'}, ERROR),

@@ -11,7 +11,7 @@ from mmengine.registry import MODELS, DefaultScope
 from torch import nn
 from torch.utils.data import DataLoader
 
-from ptnt_mm.config.build import explain_build_error, explained_late_building
+from ptnt_mm.config.build_errors import explain_build_error, explained_late_building
 from ptnt_mm.config.causes import CAUSES, Kind, explain, one_line
 from ptnt_mm.config.hosts import import_host
 from ptnt_mm.utils.atomic_files import write_atomically

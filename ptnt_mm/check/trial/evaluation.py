@@ -82,10 +82,10 @@ class Evaluation:
     def _evaluate(self, side: int) -> dict[str, Any]:
         """The metrics of an image by name; raises a StepFailure that names a part of the config."""
         split, name = self._split, self.split
+        collate = collate_of(split)
         with at(f'{name}_dataloader.dataset'):
             metainfo, samples = load_samples(split, self.data, self._chosen)
         with at(f'{name}_dataloader'):
-            collate = collate_of(split)
             batch = collate(samples)
             if len(set(map(_size, samples))) == 1:
                 batch = collate([shrunk(sample, side) for sample in samples])

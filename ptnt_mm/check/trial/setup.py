@@ -13,8 +13,7 @@ import torch
 from mmengine.config import Config
 from mmengine.dataset import BaseDataset, Compose
 from mmengine.logging import MessageHub
-from mmengine.registry import DATASETS, DefaultScope
-from mmengine.runner import Runner
+from mmengine.registry import DATASETS, FUNCTIONS, DefaultScope
 from mmengine.structures import BaseDataElement
 from torch import Tensor, nn
 from torch.nn.functional import interpolate
@@ -182,14 +181,11 @@ def spread_over(data_set: Any) -> list[dict]:
 
 
 def collate_of(split: Split) -> Callable[[list], Any]:
-    """The function with which a split's data loader collates samples; builds it without images.
-
-    Exceptions of torch, which refuses settings of a loader, propagate.
-    """
-    sampler = dict(type='DefaultSampler', shuffle=False)
-    settings = dict(split.loader, dataset=[], sampler=sampler, batch_sampler=None)
-    # Without a seed, MMEngine leaves a setting to torch that torch does not know.
-    return Runner.build_dataloader(settings, seed=0).collate_fn
+    """The function with which a data loader collates a batch of samples."""
+    settings = dict(split.loader.get('collate_fn') or dict(type='pseudo_collate'))
+    kind = settings.pop('type')
+    function = FUNCTIONS.get(kind) if isinstance(kind, str) else kind
+    return lambda samples: function(samples, **settings)
 
 
 def shrunk(sample: dict, side: int = SIDE, with_truth: bool = False) -> dict:

@@ -14,7 +14,7 @@ from mmseg.evaluation import IoUMetric
 from PIL import Image
 from torch.utils.data import Dataset
 
-from ptnt_mm.config.build import explained_building
+from ptnt_mm.config.build_errors import explained_building
 from ptnt_mm.config.settings import type_name
 from ptnt_mm.config.view import ConfigView, unwrapped
 from ptnt_mm.data.class_masks import IGNORED

@@ -9,7 +9,8 @@ from mmengine.config import Config
 from mmengine.device import get_device
 from torch import Tensor, nn
 
-from ptnt_mm.config.build import build_model, explained_building
+from ptnt_mm.config.build import build_model
+from ptnt_mm.config.build_errors import explained_building
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.inference.image_loaders import PixelLoader
 from ptnt_mm.inference.load import load_predictor, move
