@@ -1,27 +1,80 @@
-"""Evaluators of detectors: consistent with their data sets and annotation files."""
+"""Evaluators: registered in the host, and consistent with their data sets and annotation files."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from ptnt_mm.check.coco_annotations import DetectionDataset, Id
-from ptnt_mm.check.data_sets import identity
+from ptnt_mm.check.data_sets import LoadedDataset, identity
+from ptnt_mm.check.image_lists import has_masks, number_of_classes
 from ptnt_mm.config.registered import arguments_of, classes_named
 from ptnt_mm.config.settings import dicts_within, type_name
 from ptnt_mm.config.view import ConfigView, DataSet, local_path, unwrapped
 from ptnt_mm.data.coco import read_json
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, Severity, error, ok, report_wrong, warning
-from ptnt_mm.utils.text import counted, first_few
+from ptnt_mm.utils.text import counted, first_few, unknown_name
+
+_METRICS = ('mIoU', 'mDice', 'mFscore')  # the metrics of mmseg's IoUMetric
 
 
-def check_evaluators(data: list[DetectionDataset], view: ConfigView) -> Iterator[Finding]:
+def check_evaluators_of_objects(
+    data: list[DetectionDataset], view: ConfigView
+) -> Iterator[Finding]:
     """Compare the annotations of a detector's evaluators with those of its data sets."""
     for split in ('val', 'test'):
         yield from check_evaluated_files(data, view, split)
     for dataset in data:
         if dataset.file is not None and not dataset.trains:
             yield from _for_pycocotools(dataset)
+
+
+def check_evaluators_of_masks(
+    data: list[LoadedDataset], view: ConfigView, splits: tuple[str, ...]
+) -> Iterator[Finding]:
+    """Check the evaluators of a segmenter's splits."""
+    for split, found in _of_splits(view, splits):
+        of_split = [dataset for dataset in data if split in dataset.pipelines]
+        ious = [metric for metric in found if type_name(metric) == 'IoUMetric']
+        wrong = []
+        for stated in (metric.get('iou_metrics', 'mIoU') for metric in ious):
+            metrics = [stated] if isinstance(stated, str) else stated
+            for unknown in set(metrics).difference(_METRICS):
+                what = unknown_name('iou_metrics', unknown, _METRICS)
+                advice = 'mmseg reports this only after all images are evaluated'
+                wrong.append(error(split, what, advice))
+        advice = "IoUMetric measures the mIoU: dict(type='IoUMetric', iou_metrics=['mIoU'])"
+        if not found:
+            wrong.append(error(split, 'there is no evaluator', advice))
+        elif not ious and any(map(has_masks, of_split)):
+            what = f'measured by {first_few(map(type_name, found))}, not by IoUMetric'
+            wrong.append(warning(split, what, advice))
+        # IoUMetric counts by names, which a class may have read with its list.
+        if ious and any(one.images and 'classes' not in one.built.metainfo for one in of_split):
+            what = 'the data set has no class names, which IoUMetric needs'
+            wrong.append(error(split, what, "write metainfo=dict(classes=('name', ...))"))
+        yield from wrong or [ok(split, f'measured by {first_few(map(type_name, found))}')]
+
+
+def check_evaluators_of_labels(view: ConfigView, splits: tuple[str, ...]) -> Iterator[Finding]:
+    """Check the evaluators of a classifier's splits."""
+    number = number_of_classes(view)
+    for split, found in _of_splits(view, splits):
+        topk = [metric.get('topk') or 1 for metric in found]
+        best = max((max(k) if isinstance(k, (list, tuple)) else k for k in topk), default=1)
+        if not found:
+            yield error(split, 'there is no evaluator', "write dict(type='Accuracy', topk=(1, 5))")
+        elif best > number:
+            what = f'topk needs the best {best} classes, but the head has {number}'
+            yield error(split, what, 'evaluation would fail: write topk=(1,)')
+        else:
+            yield ok(split, f'measured by {first_few(map(type_name, found))}')
+
+
+def _of_splits(view: ConfigView, splits: tuple[str, ...]) -> Iterator[tuple[str, list[dict]]]:
+    for split in splits:
+        if split != 'train' and list(view.split(split).data_sets):
+            yield split, view.split(split).evaluators
 
 
 def _for_pycocotools(data: DetectionDataset) -> Iterator[Finding]:

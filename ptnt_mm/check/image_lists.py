@@ -227,6 +227,12 @@ def _without_image(data: LoadedDataset) -> Iterator[Finding]:
     yield from report_wrong(Severity.WARNING, data.name, spare, len(listed), what, advice)
 
 
+def number_of_classes(view: ConfigView) -> float:
+    """The number of classes of a classifier's head; infinity if unknown."""
+    head = view.model.get('head')
+    return head.get('num_classes', inf) if isinstance(head, dict) else inf
+
+
 def count_labels(entries: Iterable[Mapping]) -> Counter[int]:
     """Number of images by label. An image may have several labels, or none for prediction."""
     labels = (entry.get('gt_label', []) for entry in entries)
@@ -237,13 +243,11 @@ def count_labels(entries: Iterable[Mapping]) -> Counter[int]:
 
 def check_labels(data: list[LoadedDataset], view: ConfigView) -> Iterator[Finding]:
     """Count the images of each class, and report labels without a class."""
-    head = view.model.get('head')
-    number = head.get('num_classes', inf) if isinstance(head, Mapping) else inf
     for dataset in data:
         if dataset.is_left_out:
             continue
         counts = count_labels(() if dataset.built is None else dataset.built.data_list)
-        found = [*_findings_of_labels(dataset, counts, number)]
+        found = [*_findings_of_labels(dataset, counts, number_of_classes(view))]
         yield from found or check_list(dataset)
         if counts and not found:
             least, most = min(counts.values()), max(counts.values())

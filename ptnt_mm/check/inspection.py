@@ -15,11 +15,10 @@ from typing import Any
 from mmengine.config import Config
 from torch import nn
 
-from ptnt_mm.check import mask_settings
+from ptnt_mm.check import evaluators, mask_settings
 from ptnt_mm.check.class_names import check_class_names, findings_of_names, names_for_heads
 from ptnt_mm.check.coco_annotations import check_annotations, load_annotations
 from ptnt_mm.check.data_sets import LoadedDataset, check_files
-from ptnt_mm.check.evaluators import check_evaluated_files, check_evaluators
 from ptnt_mm.check.image_lists import check_labels, check_lists_of_masks, check_pairs, list_images
 from ptnt_mm.check.images import check_images_are_there, check_images_open
 from ptnt_mm.check.mask_values import check_masks
@@ -257,11 +256,14 @@ class Inspection:
             self.run('pipelines', mask_settings.check_loading(data, view))
             self.run('crops', mask_settings.check_crops(data, view))
             self.run('ignored pixels', mask_settings.check_ignored(data, view))
-        elif view.scope != 'mmpretrain':
+            self.run('evaluation', evaluators.check_evaluators_of_masks(data, view, self.splits))
+        elif view.scope == 'mmpretrain':
+            self.run('evaluation', evaluators.check_evaluators_of_labels(view, self.splits))
+        else:
             self.run('images with objects', check_filtering(data, view))
             self.run('boxes', check_boxes(data))
             self.run('masks', check_object_masks(data, view, self.thorough))
-            self.run('evaluation', check_evaluators(data, view))
+            self.run('evaluation', evaluators.check_evaluators_of_objects(data, view))
         self.run('length', check_lengths(view, data, self.gpus))
 
     def check_start(self) -> None:
@@ -362,7 +364,7 @@ def _checks_of_a_test(
     data, _ = read_data(view, ('test',))
     yield 'classes', [found for dataset in data for found in findings_of_names(dataset)]
     if view.scope not in ('mmseg', 'mmpretrain'):
-        yield 'evaluation', check_evaluated_files(data, view, 'test')
+        yield 'evaluation', evaluators.check_evaluated_files(data, view, 'test')
     # A data set that was not read may be large: it is not built for a single image.
     if not data or not all(data_set.sample_entries for data_set in data):
         return

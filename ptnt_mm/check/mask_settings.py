@@ -138,7 +138,18 @@ def check_crops(data: list[LoadedDataset], view: ConfigView) -> Iterator[Finding
         return
     pipelines = [(dataset.name, dataset.data_set.pipeline) for dataset in data if dataset.trains]
     crops = [_last_size(pipeline) for _, pipeline in pipelines]
+    example = next(filter(None, crops), (512, 512))
+    given = [key for key in ('size', 'size_divisor') if preprocessor.get(key) is not None]
+    if len(given) != 1:
+        what = 'has neither size nor size_divisor' if not given else 'has size and size_divisor'
+        advice = f'mmseg needs one of the two to pad a batch: write size={example}'
+        yield error(_WHERE, what, advice)
+        return
     size = _pair(preprocessor.get('size'))
+    if given == ['size'] and size is None:
+        what = f'size is {preprocessor.size!r}, not (height, width) in pixels'
+        yield error(_WHERE, what, f'write size={example}')
+        return
     batch = view.train.batch_size
     for (name, pipeline), crop in zip(pipelines, crops, strict=True):
         if crop is not None:

@@ -1,6 +1,5 @@
 """The objects of detectors: which ones mmdet loads, their boxes, and their masks."""
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
@@ -202,6 +201,11 @@ def _report_boxes(
     yield from report_wrong(severity, data.name, named, len(chosen), what, advice)
 
 
+# Types that can predict masks without being a mask_head.
+_ALSO_MASKS = ('Detectron2Wrapper', 'RTMDetInsHead', 'RTMDetInsSepBNHead')
+
+_OF_BOXES = ('BoxInstMaskHead',)  # mask heads that learn only from boxes
+
 # Masks that the quick half draws of a data set, evenly spread; the thorough half draws all.
 _SAMPLE = 5_000
 
@@ -209,20 +213,43 @@ _SAMPLE = 5_000
 def check_object_masks(
     data: list[DetectionDataset], view: ConfigView, thorough: bool
 ) -> Iterator[Finding]:
-    """Check the masks that heads learn from, or are measured with."""
-    has_heads, measured = _has_mask_heads(view), _splits_with_masks(view)
+    """Compare the needs of the heads with the pipelines, the annotations and the evaluators."""
+    heads = _mask_heads(view)
+    taught = [path for path, kind in heads.items() if kind not in _OF_BOXES]
+    measured = _splits_with_masks(view)
+    others = (
+        type_name(settings) in _ALSO_MASKS for _, settings in dicts_within(view.model, 'model')
+    )
+    if measured and not heads and not any(others):
+        what = "the evaluator's metric 'segm' needs masks, and the model has no mask head"
+        advice = "set metric='bbox', or use a config with a mask head"
+        yield error(' and '.join(measured), what, advice)
     for dataset in data:
-        learns = dataset.trains and any(map(_loads_masks, dataset.data_set.pipeline))
-        is_measured = has_heads and any(split in measured for split in dataset.pipelines)
+        pipeline = dataset.data_set.pipeline
+        learns = dataset.trains and any(map(_loads_masks, pipeline))
+        loads_objects = dataset.trains and dataset.reads_coco and pipeline
+        if loads_objects and not any(map(_loads_boxes, pipeline)):
+            advice = "add dict(type='LoadAnnotations', with_bbox=True) after the loading of images"
+            yield error(dataset.name, 'the pipeline loads no boxes', advice)
+        if loads_objects and taught and not learns:
+            what = f'{first_few(taught)} needs masks, which the pipeline does not load'
+            advice = "write dict(type='LoadAnnotations', with_bbox=True, with_mask=True)"
+            yield error(dataset.name, what, advice)
+        is_measured = bool(heads) and any(split in measured for split in dataset.pipelines)
         if dataset.file is not None and (learns or is_measured):
             yield from _findings_of_masks(dataset, thorough)
-    if not has_heads and not measured:
+    if not heads and not measured:
         yield note('model', 'has no mask head: masks were not checked')
 
 
-def _has_mask_heads(view: ConfigView) -> bool:
-    paths = (path for path, settings in dicts_within(view.model, 'model') if settings.get('type'))
-    return any(re.search(r'\.(mask|panoptic)_head(\[\d+\])?$', path) for path in paths)
+def _mask_heads(view: ConfigView) -> dict[str, str]:
+    """The paths of mask heads in the model's settings, and their types."""
+    return {
+        path: type_name(settings)
+        for path, settings in dicts_within(view.model, 'model')
+        if path.rpartition('.')[2].partition('[')[0] in ('mask_head', 'panoptic_head')
+        and settings.get('type')
+    }
 
 
 def _splits_with_masks(view: ConfigView) -> list[str]:
@@ -238,6 +265,11 @@ def _splits_with_masks(view: ConfigView) -> list[str]:
 
 def _loads_masks(transform: Mapping) -> bool:
     return short_name(transform).startswith('Load') and bool(transform.get('with_mask'))
+
+
+def _loads_boxes(transform: Mapping) -> bool:
+    name = short_name(transform)
+    return name.startswith('Load') and 'Annotation' in name and transform.get('with_bbox', True)
 
 
 def _findings_of_masks(data: DetectionDataset, thorough: bool) -> Iterator[Finding]:

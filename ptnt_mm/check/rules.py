@@ -268,7 +268,7 @@ def not_ascending(setting: Setting) -> bool:
 def is_alone(setting: Setting) -> str | bool:
     """A part of an evaluation that is missing while others exist; returns the others."""
     split, _, part = setting.path.partition('_')
-    if setting.value not in (None, []) or part not in _PARTS:
+    if setting.value is not None or part not in _PARTS:
         return False
     others = [f'{split}_{other}' for other in _PARTS]
     return ' and '.join(o for o in others if setting.view.config.get(o) is not None)
@@ -341,6 +341,8 @@ RULES = (
          'is {value}: probabilities are between 0 and 1, and no mask has a pixel', 'write 0.5'),
     Rule(tuple(f'{path}iou_{end}' for path in _TESTING for end in ('threshold', 'thr')),
          outside(0, 1), ERROR, 'is {value}: overlaps are between 0 and 1', 'write 0.5 for 50 %'),
+    Rule('model.test_cfg.mode', lambda s: s.value not in ('slide', 'whole', 'slide_flip'), ERROR,
+         "is {value!r}, expected 'slide' or 'whole'", scopes=('mmseg',)),
     Rule('model.test_cfg.mode', windows_lack, ERROR, "is 'slide' without {found}",
          'write both in pixels: crop_size=(512, 512), stride=(341, 341)', scopes=('mmseg',)),
     Rule(('model.test_cfg.crop_size', 'model.test_cfg.stride'), is_no_pair, ERROR,
@@ -378,9 +380,9 @@ RULES = (
     Rule(('optim_wrapper.accumulative_counts', 'default_hooks.logger.interval'), outside(least=1),
          ERROR, 'is {value}, expected 1 or more'),
     # Loaders
-    Rule('*_dataloader.num_workers', below(0), ERROR, 'is {value}',
+    Rule('*_dataloader.num_workers', outside(least=0), ERROR, 'is {value}',
          'write 0 to load without workers'),
-    Rule('*_dataloader.batch_size', below(1), ERROR, 'is {value}, expected 1 or more'),
+    Rule('*_dataloader.batch_size', outside(least=1), ERROR, 'is {value}, expected 1 or more'),
     Rule(('*_dataloader.persistent_workers', '*_dataloader.prefetch_factor'), without_workers,
          ERROR, 'is {value} with num_workers=0, which torch refuses', 'remove it'),
     Rule('train_dataloader.sampler.shuffle', equal_to(False), WARNING,
@@ -412,8 +414,8 @@ RULES = (
          'may be skipped, and others may take their place', 'write test_mode=True',
          scopes=('mmdet',)),
     # Length and schedule
-    Rule(('val_*', 'test_*'), is_alone, ERROR,
-         'is {value}, unlike {found}: MMEngine needs all three', 'set all, or none'),
+    Rule(('val_*', 'test_*'), is_alone, ERROR, 'is None, unlike {found}: MMEngine needs all three',
+         'set all, or none'),
     Rule(('train_cfg.max_epochs', 'train_cfg.max_iters', 'train_cfg.val_interval'), not_a_count,
          ERROR, 'is {value!r}, expected an integer above 0'),
     Rule('train_cfg.val_interval', evaluates_often, WARNING,

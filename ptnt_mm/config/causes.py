@@ -11,7 +11,7 @@ from enum import Enum, auto
 from typing import Any
 
 from ptnt_mm.config import recognisers as by
-from ptnt_mm.config.frames import failing_line, is_in_loss, is_in_metric
+from ptnt_mm.config.frames import failing_line
 
 
 class Kind(Enum):
@@ -93,29 +93,6 @@ CAUSES = (
     ),
     Cause(Kind.CONFIG, by.not_registered, '{unknown}'),
     Cause(Kind.CONFIG, by.refused_argument, '{cls}: {unknown}'),
-    Cause(
-        Kind.CONFIG,
-        by.message(r"'InstanceData' .* no attribute '(?P<absent>bboxes|masks)'", is_in_loss),
-        'the pipeline loads no {absent}',
-        "Write dict(type='LoadAnnotations', with_bbox=True), and for masks with_mask=True",
-    ),
-    Cause(
-        Kind.CONFIG,
-        by.message('segm is not in results'),
-        "the evaluator's metric 'segm' needs masks, and the model predicts none",
-        "Write metric='bbox', or use a config with a mask head",
-    ),
-    Cause(
-        Kind.CONFIG,
-        by.message(r'metrics (?P<given>\[.+\]) is not supported'),
-        'iou_metrics is {given}, expected mIoU, mDice or mFscore',
-    ),
-    Cause(
-        Kind.CONFIG,
-        by.message("^'classes'$", is_in_metric),
-        'the data set has no class names',
-        "Write metainfo=dict(classes=('name', ...))",
-    ),
     Cause(
         Kind.DATA,
         by.failed_data_download,

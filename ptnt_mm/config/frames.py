@@ -87,16 +87,6 @@ def evaluated_split(error: BaseException) -> str:
     return next((name for name in loops if any(_locals_of(loops[name].run, error))), '')
 
 
-def is_in_loss(error: BaseException) -> bool:
-    """Whether a model's loss was being computed."""
-    return any(frame.f_code.co_name == 'loss' for frame in _frames(error))
-
-
-def is_in_metric(error: BaseException) -> bool:
-    """Whether a metric was running."""
-    return any(isinstance(owner, BaseMetric) for owner in running_objects(error))
-
-
 def failed_download(error: BaseException) -> tuple[str, str] | None:
     """The address of a data set that mmpretrain was downloading, and the folder it goes to."""
     for frame in _frames(error):

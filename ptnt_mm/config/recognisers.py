@@ -100,18 +100,6 @@ def refused_argument(error: BaseException) -> dict | None:
     return dict(cls=cls.__name__, unknown=unknown_name('argument', found[1], known))
 
 
-def message(
-    pattern: str, during: Callable[[BaseException], bool] = lambda error: True
-) -> Callable[[BaseException], dict | None]:
-    """Recognise the message of a host; the named groups of the pattern are the values."""
-
-    def recognise(error: BaseException) -> dict | None:
-        found = re.search(pattern, str(error))
-        return found.groupdict() if found and during(error) else None
-
-    return recognise
-
-
 def failed_data_download(error: BaseException) -> dict | None:
     """Recognise a failed download of a data set."""
     found = failed_download(error) if isinstance(error, OSError) else None

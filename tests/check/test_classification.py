@@ -85,7 +85,8 @@ FAULTS = [
     ),
     (lambda d: listed(d, ''), ERROR, 'train', 'list.txt'),
     (lambda d: listed(d, 'cup/none.jpg 3'), ERROR, 'train', 'cup/none.jpg'),
-    (settings({'val_evaluator': []}), ERROR, 'val_evaluator', 'unlike val_dataloader'),
+    (settings({'val_evaluator.topk': (1, 5)}), ERROR, 'val', 'topk'),
+    (settings({'val_evaluator': []}), ERROR, 'val', 'evaluator'),
     (settings({'val_evaluator.type': 'Acuracy'}), ERROR, 'val_evaluator.type', "'Accuracy'"),
     (
         lambda d: shutil.copy(one(d), d.folder / 'val' / 'cup'),
@@ -115,7 +116,7 @@ def test_an_intact_set_passes_up_to_a_training_step(labels: LabelDemo):
     findings = labels.findings('images', 'trial', 'heads', 'weights', 'model')
     assert not counted(findings)
     text = '\n'.join(map(str, findings))
-    assert 'train: 4 classes of ' in text
+    assert 'train: 4 classes of ' in text and 'val and test: measured by Accuracy' not in text
     assert 'a training step: ' in text and 'val: an image is evaluated: accuracy/top1' in text
 
 

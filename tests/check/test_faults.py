@@ -191,6 +191,9 @@ FAULTS = {
         settings({'train_dataloader.batch_size': 32, 'train_dataloader.drop_last': True}),
         ERROR, 'train', 'batch of 32',
     ),
+    'boxes that are not loaded': (
+        settings({TRAIN_SET + 'pipeline.1.with_bbox': False}), ERROR, 'train', 'boxes'
+    ),
     'training in test mode': (own(test_mode=True), WARNING, 'train', 'test_mode=True'),
     # Boxes
     'box of negative width': (
@@ -220,6 +223,9 @@ FAULTS = {
     "another evaluator's file": (
         lambda demo: demo.options.update({'val_evaluator.ann_file': str(demo.file('train'))}),
         ERROR, 'val_evaluator.ann_file', 'instances_train.json',
+    ),
+    'masks measured without a head': (
+        settings({'val_evaluator.metric': ['bbox', 'segm']}), ERROR, 'val', "'segm'"
     ),
     # Recipe
     'rate that is not a number': (
@@ -266,6 +272,10 @@ MASK_FAULTS = {
     'turned run lengths': (
         changed('train', 'annotations', segmentation=dict(counts='x', size=[1, 2])),
         ERROR, 'train', 'id 2',
+    ),
+    'masks that are not loaded': (
+        settings({TRAIN_SET + 'pipeline.1.with_mask': False}),
+        ERROR, 'train', 'model.roi_head.mask_head',
     ),
     'another number of mask classes': (
         settings({'model.roi_head.mask_head.num_classes': 80}),

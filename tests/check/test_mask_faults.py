@@ -206,6 +206,7 @@ FAULTS = {
     'names of a class that has others': (
         _everywhere(type='ADE20KDataset'), ERROR, 'train', "'background'"
     ),
+    'no classes': (_everywhere(metainfo=dict(_delete_=True)), ERROR, 'val', 'IoUMetric'),
     # Pipelines
     'masks that are not loaded': (own(pipeline=[LOAD, PACK]), ERROR, 'train', 'masks'),
     'masks that are not measured': (
@@ -221,8 +222,12 @@ FAULTS = {
     'crops larger than the size': (
         settings({TRAIN_SET + 'pipeline.3.crop_size': (192, 256)}), ERROR, 'train', '192x256'
     ),
+    'no size': (settings({SCALE + 'size': None}), ERROR, 'model.data_preprocessor', 'size_divisor'),
+    'size twice': (
+        settings({SCALE + 'size_divisor': 32}), ERROR, 'model.data_preprocessor', 'size_divisor'
+    ),
     'size that is not a size': (
-        settings({SCALE + 'size': 'large'}), ERROR, 'model.data_preprocessor.size', "'large'"
+        settings({SCALE + 'size': 'large'}), ERROR, 'model.data_preprocessor', "'large'"
     ),
     'no crops': (
         own(pipeline=[LOAD, LOAD_MASKS, PACK]), WARNING, 'train', 'model.data_preprocessor'
@@ -243,7 +248,14 @@ FAULTS = {
         settings({'val_evaluator': dict(_delete_=True, type='CocoMetric')}),
         ERROR, 'val_evaluator.type', "'mmdet.CocoMetric'",
     ),
-    'no evaluator': (settings({'val_evaluator': None}), ERROR, 'val_evaluator', 'val_dataloader'),
+    'a misspelt metric': (
+        settings({'val_evaluator.iou_metrics': ['mIou']}), ERROR, 'val', "'mIou'"
+    ),
+    'no evaluator': (settings({'val_evaluator': None}), ERROR, 'val', 'evaluator'),
+    'another evaluator': (
+        settings({'val_evaluator': dict(_delete_=True, type='DepthMetric')}),
+        WARNING, 'val', 'DepthMetric',
+    ),
 }  # fmt: skip
 """Planted faults; the severity and the subject of the finding, and a value that it names."""
 
@@ -259,7 +271,7 @@ ALONE = (
     'mask missing', 'another suffix in the folder', 'mask of a different size',
     'a value that is no class', 'masks that begin at 1', 'black and white',
     'zero label where 0 is background', 'mask without a class', 'mask in colours', 'mask truncated',
-    'colours of another number', 'crops larger than the size',
+    'colours of another number', 'crops larger than the size', 'no size',
 )  # fmt: skip
 """Faults with one cause, reported once for each data set."""
 

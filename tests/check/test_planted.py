@@ -75,7 +75,7 @@ def test_the_table_in_the_docs_counts_what_is_planted():
         ('Settings and class masks', test_mask_faults.FAULTS, {}),
         ('Data and settings of classifiers', test_classification.FAULTS, {}),
         ('Rules', test_rules.FAULTS, test_rules.CORRECT),
-        ('Settings that are tried', planted_evaluation.FAULTS, planted_evaluation.CORRECT),
+        ('Evaluation', planted_evaluation.FAULTS, planted_evaluation.CORRECT),
     ]
     for kind, name in zip(DAMAGED, ('Boxes', 'Object masks', 'Class masks'), strict=True):
         rows.append((f'{name} from real exports', DAMAGED[kind], CORRECT[kind]))

@@ -32,6 +32,7 @@ FAULTS: list[tuple] = [
     (EPOCHS, {'model.test_cfg.score_thr': -0.1}, ERROR),
     (EPOCHS, {'model.test_cfg.nms.iou_threshold': 2}, ERROR),
     (TWO_STAGES, {'model.test_cfg.rcnn.mask_thr_binary': 128}, ERROR),
+    (ITERATIONS, {'model.test_cfg.mode': 'window'}, ERROR),
     (ITERATIONS, {**SLIDE, 'model.test_cfg.crop_size': None}, ERROR, 'model.test_cfg.mode'),
     (ITERATIONS, {**SLIDE, 'model.test_cfg.crop_size': 96}, ERROR, 'model.test_cfg.crop_size'),
     (ITERATIONS, {**SLIDE, 'model.test_cfg.stride': (300, 300)}, ERROR, 'model.test_cfg.stride'),

@@ -90,8 +90,6 @@ SYSTEM = [
     (RuntimeError('unable to write </torch_1>: No space (28)'), Kind.PROCESS, ['/dev/shm']),
     (torch.OutOfMemoryError('CUDA out of memory. Tried'), Kind.PROCESS, ['amp', 'batch_size=1']),
     (RuntimeError('[gloo] Connection closed by peer [127.0.0.1]:3'), Kind.PROCESS, []),
-    (KeyError('segm is not in results'), Kind.CONFIG, ["metric='bbox'"]),
-    (KeyError("metrics ['mIou'] is not supported"), Kind.CONFIG, ["['mIou'], expected mIoU"]),
     (ModuleNotFoundError("No module named 'mmseg'"), Kind.PACKAGE, ['mmsegmentation ftfy regex']),
     (ModuleNotFoundError("No module named 'ftfy'"), Kind.PACKAGE, ['mmsegmentation ftfy regex']),
     (ModuleNotFoundError("No module named 'pkg_resources'"), Kind.PACKAGE, ['setuptools<81']),
