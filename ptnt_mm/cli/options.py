@@ -20,14 +20,14 @@ from ptnt_mm.cli.arguments import Argument, Command, Option, Repeatable, Switch
 
 def positive(text: str) -> int:
     """An integer above 0."""
-    if not text.isdigit() or int(text) == 0:
+    if not text.isdecimal() or int(text) == 0:
         raise ArgumentTypeError(f'{text!r} is not an integer above 0')
     return int(text)
 
 
 def not_negative(text: str) -> int:
     """An integer from 0."""
-    if not text.isdigit():
+    if not text.isdecimal():
         raise ArgumentTypeError(f'{text!r} is not an integer from 0')
     return int(text)
 

@@ -159,7 +159,7 @@ def _value_at(config: Config, key: str, default: object = None) -> object:
     for step in key.split('.'):
         if isinstance(value, Mapping) and step in value:
             value = value[step]
-        elif isinstance(value, (list, tuple)) and step.isdigit() and int(step) < len(value):
+        elif isinstance(value, (list, tuple)) and step.isdecimal() and int(step) < len(value):
             value = value[int(step)]
         else:
             return default

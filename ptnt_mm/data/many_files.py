@@ -1,4 +1,4 @@
-"""Check many files: by listing their folders, in groups, or on several threads."""
+"""Many files and other items: what exists, by listing folders; in groups; on several threads."""
 
 import os
 from collections import defaultdict

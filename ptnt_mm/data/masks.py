@@ -415,7 +415,7 @@ def outlines(mask: Mapping) -> list[list[float]]:
 
 
 def from_pixels(label: str, pixels: np.ndarray) -> LabelledObject:
-    """The object of a mask, (H, W) bool."""
+    """The object of a class that a mask, (H, W) bool, shows."""
     mask = RunLengths(encode_mask(pixels))
     return LabelledObject(label, tuple(map(float, coco.toBbox(mask))), mask)
 

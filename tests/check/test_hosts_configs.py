@@ -26,7 +26,8 @@ FURTHER = {
 AT_FAULT = {
     # It has models= instead of model=, so nothing reads the size of its preprocessor.
     'bisenetv2/bisenetv2_fcn_4xb4-ohem-160k_cityscapes-1024x1024.py': [
-        "models: nothing reads it: did you mean 'model'?"
+        "models: nothing reads it: did you mean 'model'?",
+        'model.data_preprocessor: has neither size nor size_divisor',
     ]
 }
 """Errors with which training would stop, too."""

@@ -200,6 +200,8 @@ def test_black_is_the_background_wherever_it_stands_in_a_palette(tmp_path: Path)
     ('file', 'content', 'line'),
     [
         ('class_dict.csv', 'name,r,g,b\na,128,0,0\nb,0,128,0\n', 'NAME,0,0,0'),
+        # A digit that is no number.
+        ('class_dict.csv', 'name,r,g,b\na,128,0,0\nb,0,128,0\nc,²,0,0\n', 'NAME,0,0,0'),
         ('labelmap.txt', 'a:128,0,0::\nb:0,128,0::\n', 'NAME:0,0,0::'),
         ('label_colors.txt', '128 0 0\ta\n0 128 0\tb\n', 'NAME,0,0,0'),
     ],

@@ -125,6 +125,7 @@ _VOC: dict[str, Spoil] = {
         '<!DOCTYPE a [<!ENTITY a SYSTEM "file:///etc/passwd">]><annotation><object><name>&a;</name>',
     ),
     'corner is a word': partial(rewrite, '*.xml', _XML, '<xmin>left</xmin>'),
+    'swapped corners': partial(rewrite, '*.xml', _XML, '<xmin>90</xmin>'),
     'outside': partial(rewrite, '*.xml', '<xmax>.*?</xmax>', '<xmax>500</xmax>'),
     'no class': partial(rewrite, '*.xml', '<name>.*?</name>', '<name> </name>'),
     'another size': partial(rewrite, '*.xml', '<width>.*?</width>', '<width>300</width>'),

@@ -186,8 +186,8 @@ def _classes(
         dark, light = sorted(values)
         indices = {value: int(2 * value > dark + light) for value in range(IGNORED + 1)}
         return _two_names(table), indices
-    if values <= {0, IGNORED}:
-        return _two_names(table), {0: 0, IGNORED: 1}
+    if values <= {0, 255}:
+        return _two_names(table), {0: 0, 255: 1}
     if table.names:
         table = _fitted_names(table, values, labels)
         if values <= table.names.keys() and not are_indices:
@@ -200,8 +200,8 @@ def _classes(
         # Shades of grey are chosen to be visible, so that each is far from the next.
         if min((b - a for a, b in pairwise(sorted(values))), default=0) >= _VISIBLE:
             indices = sorted(values)
-        shown = list(map(shown_value, indices))
-        shown = '; '.join([*shown[:8], '...', *shown[-2:]] if len(shown) > 10 else shown)
+        every = list(map(shown_value, indices))
+        shown = '; '.join([*every[:8], '...', *every[-2:]] if len(every) > 10 else every)
         ignored = '; 255 is ignored' if IGNORED in values - {*indices} else ''
         last = len(indices) - 1
         read = f's {shown} are read as the classes 0 to {last}' if last else f' {shown} is class 0'
@@ -396,13 +396,13 @@ def _of_csv(file: Path) -> Table | None:
     head = [cell.strip().casefold() for cell in rows[0]]
     body = [[cell.strip() for cell in row] for row in rows[1:] if len(row) >= len(head)]
     if head[:2] == ['pixel value', 'class']:
-        names = {int(number(row[0])): row[1] for row in body if row[0].isdigit()}
+        names = {int(number(row[0])): row[1] for row in body if row[0].isdecimal()}
         return Table(names, file=file)
     name = next((i for i, cell in enumerate(head) if cell in ('name', 'class', 'label')), None)
     if name is None or not {'r', 'g', 'b'} <= set(head):
         return None
     channels = [head.index(channel) for channel in 'rgb']
-    usable = (row for row in body if all(row[i].isdigit() for i in channels))
+    usable = (row for row in body if all(row[i].isdecimal() for i in channels))
     return _of_colours(file, [(tuple(int(row[i]) for i in channels), row[name]) for row in usable])
 
 
@@ -412,7 +412,7 @@ def _of_label_map(file: Path, lines: list[str]) -> Table:
     for line in lines:
         name, _, rest = line.partition(':')
         channels = rest.partition(':')[0].split(',')
-        if len(channels) == 3 and all(c.isdigit() for c in channels):
+        if len(channels) == 3 and all(c.isdecimal() for c in channels):
             rows.append((tuple(map(int, channels)), name.strip()))
     return replace(_of_colours(file, rows), names=dict(enumerate(name for _, name in rows)))
 

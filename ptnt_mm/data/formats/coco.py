@@ -60,7 +60,7 @@ def _lists(file: Path) -> list[list]:
     """The images, annotations and categories of a file.
 
     Raises:
-        UserError: if one is missing or is not a list.
+        UserError: if the file cannot be read, or one is missing or is not a list.
     """
     content = read_json(file, as_hosts=False)
     if not isinstance(content, dict):

@@ -53,7 +53,8 @@ def _files(tree: Tree) -> list[Path]:
 
 def _content(file: Path) -> dict[str, Any]:
     content = read_json(file, as_hosts=False)
-    if not isinstance(content['shapes'], list) or not isinstance(content['imagePath'], str):
+    shapes, name = content['shapes'], content['imagePath']
+    if not isinstance(shapes, list) or not isinstance(name, str):
         raise UserError('"shapes" is not a list, or "imagePath" not a name')
     return content
 

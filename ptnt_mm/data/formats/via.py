@@ -67,7 +67,7 @@ class _Content:
         the name: projects that were imported from COCO have ids of categories.
         """
         return {
-            key: str(name).strip() if key.isdigit() and str(name).strip() else key
+            key: str(name).strip() if key.isdecimal() and str(name).strip() else key
             for key, name in _dict_of(self.attributes.get(attribute), 'options').items()
             if key.strip()
         }

@@ -202,10 +202,10 @@ def _read(tree: Tree) -> Labels:
             continue
         found.append((source, image, lines))
         indices.update(whole_number(line.split(None, 1)[0]) for line in lines if line.strip())
-    for source, names_of in grouped((source, i.path.name) for source, i, _ in found).items():
-        if len(names_of) > 1:  # images whose names differ only in their suffix
+    for source, shown in grouped((source, i.path.name) for source, i, _ in found).items():
+        if len(shown) > 1:  # images whose names differ only in their suffix
             what = 'label files of several images'
-            labels.report(source, what, first_few(names_of), outcome=Outcome.KEPT)
+            labels.report(source, what, first_few(shown), outcome=Outcome.KEPT)
     every_line = (line for *_, lines in found for line in lines)
     lengths = lengths_of_boxes(every_line, 'kpt_shape' in settings.content, labels)
     for source, image, lines in found:
@@ -351,7 +351,10 @@ def _names(tree: Tree, settings: _Settings, labels: Labels) -> _Names:
 
 
 def _lines(file: Path, labels: Labels) -> list[str]:
-    """The names in a text file, one on each line; an empty line between them counts, too."""
+    """The lines of a text file; none, and a report, if it cannot be read.
+
+    Of names, an empty line between others counts, too.
+    """
     try:
         return [line.strip() for line in read_text(file).strip('\r\n').splitlines()]
     except UserError as error:
@@ -366,7 +369,7 @@ def _numbered(names: list | dict) -> dict[int, str]:
         int(key): str(name)
         for key, name in pairs
         if isinstance(key, (int, str))
-        and str(key).isdigit()
+        and str(key).isdecimal()
         and isinstance(name, str)
         and name.strip()
     }
