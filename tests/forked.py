@@ -48,6 +48,7 @@ class Forked:
         self.args = list(map(str, words))
         self._process = _SERVER.Process(target=_run, args=(self.args, folder, output, variables))
         self._process.start()
+        self.pid = self._process.pid
 
     def wait(self, timeout: float | None = None) -> int:
         """Its exit status, or the signal that killed it, as a negative number."""
@@ -62,7 +63,7 @@ class Forked:
 
     def send_signal(self, number: int) -> None:
         """Send it a signal."""
-        os.kill(self._process.pid, number)
+        os.kill(self.pid, number)
 
     def kill(self) -> None:
         """Kill it."""

@@ -27,27 +27,22 @@ def _run_forked(code: str, folder: Path) -> Any:
     return json.loads(output.read_text().splitlines()[-1])
 
 
-def test_no_host_and_no_compiled_operator_is_imported():
+def test_it_costs_little_and_imports_no_host_and_no_compiled_operator():
     code = """
-import json, sys
-import ptnt_mm, ptnt_mm.models
-heavy = 'mmcv mmdet mmseg mmpretrain matplotlib.pyplot pycocotools skimage scipy safetensors'
-heavy += ' timm huggingface_hub'
-print(json.dumps([name for name in heavy.split() if name in sys.modules]))
-"""
-    assert _run(code) == []
-
-
-def test_importing_costs_little_beyond_torch_and_mmengine():
-    # Processor time, and a second attempt, because machines are busy.
-    code = """
-import json, time
+import json, sys, time
 import torch, mmengine.model
 start = time.process_time()
 import ptnt_mm
-print(json.dumps(time.process_time() - start))
+seconds = time.process_time() - start
+import ptnt_mm.models
+heavy = 'mmcv mmdet mmseg mmpretrain matplotlib.pyplot pycocotools skimage scipy safetensors'
+heavy += ' timm huggingface_hub'
+print(json.dumps([seconds, [name for name in heavy.split() if name in sys.modules]]))
 """
-    assert any(_run(code) < 0.5 for _ in range(2))
+    seconds, imported = _run(code)
+    assert imported == []
+    # Processor time, and a second attempt, because machines are busy.
+    assert seconds < 0.5 or _run(code)[0] < 0.5
 
 
 def test_each_change_of_other_libraries_has_a_switch(tmp_path: Path):

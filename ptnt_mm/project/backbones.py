@@ -1,8 +1,9 @@
 """The backbone of a project, found by name, with its measured output maps."""
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urldefrag
@@ -163,7 +164,7 @@ def find_backbone(name: str, weights: str | None, scope: str) -> MeasuredBackbon
         if not Path(weights).is_file():
             raise UserError(f'`weights`: {no_such_weights(weights)}')
         weights = str(Path(weights).resolve())
-    channels, strides = _measure(name, settings, scope)
+    channels, strides = _measure(name, scope)
     if weights is not None:
         settings |= row.get('pretrained', {})
         settings['init_cfg'] = dict(type='Pretrained', checkpoint=weights)
@@ -181,11 +182,10 @@ def find_backbone(name: str, weights: str | None, scope: str) -> MeasuredBackbon
     )
 
 
-def _measure(
-    name: str, settings: Mapping[str, Any], scope: str
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The channels and the strides of a backbone's maps."""
-    config = Config(dict(model=dict(settings), default_scope=scope))
+@cache
+def _measure(name: str, scope: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The channels and the strides of a backbone's maps, without pretrained weights."""
+    config = Config(dict(model=dict(row_of(name)['settings']), default_scope=scope))
     network = build_model(config, f'`backbone={name}`')
     network.eval()  # some return nothing
     try:

@@ -126,10 +126,9 @@ def test_predictions_at_an_odd_size(config: Config, model: nn.Module):
     'name',
     [
         *(f'{d}_ptnt_s_1x' for d in DETECTORS),
-        *(f'{d}_ptnt_s_3x_ms' for d in SWIN_DETECTORS),
+        'sparse_rcnn_ptnt_s_3x_ms',
         *OTHERS[:2],
-        *FAMILY,
-        PEGS[0],
+        FAMILY[0],
     ],
 )
 def test_the_real_widths_run_and_are_counted(name: str):

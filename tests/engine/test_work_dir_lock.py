@@ -2,11 +2,11 @@
 
 import os
 import socket
-import subprocess
-import sys
+import time
 from pathlib import Path
 
 import pytest
+from forked import Forked
 
 from ptnt_mm.engine.work_dir import lock_work_dir
 from ptnt_mm.utils.errors import UserError
@@ -19,19 +19,19 @@ from pathlib import Path
 from ptnt_mm.engine.work_dir import lock_work_dir
 with lock_work_dir(Path(sys.argv[1])):
     print('held', flush=True)
-    if len(sys.argv) > 2:
-        import os
-        os.fork() or time.sleep(60)
     time.sleep(60)
 """
 
 
 @pytest.fixture
 def holder(tmp_path: Path):
-    process = subprocess.Popen(
-        [sys.executable, '-c', HOLD, str(tmp_path)], stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout.readline() == 'held\n'
+    script, output = tmp_path / 'hold.py', tmp_path / 'output.txt'
+    script.write_text(HOLD)
+    output.touch()
+    process = Forked([script, tmp_path], tmp_path, output)
+    while output.read_text() != 'held\n':
+        assert process.is_alive(), output.read_text()
+        time.sleep(0.05)
     yield process
     process.kill()
     process.wait()

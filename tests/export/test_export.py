@@ -125,9 +125,8 @@ def take_the_exported_graph(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ('words', 'precision', 'stored'),
     [
-        ('--out float.xml --format openvino', 'float32', b'"f32"'),
         ('--out half.onnx --half', 'float16', b'_half'),
-        ('--out half.xml --half', 'float16', b'"f16"'),
+        ('--out half.xml --format openvino --half', 'float16', b'"f16"'),
         pytest.param(
             '--out int8.xml --int8 --calibrate photos', 'int8', b'FakeQuantize', marks=ON_LINUX
         ),

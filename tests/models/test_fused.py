@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
+from micro import SHALLOW_ARCH
 from torch import Tensor
 
 from ptnt_mm.models import PyramidTNT
@@ -111,8 +112,8 @@ def test_eight_threads_with_one_model(build_micro):
 
 @pytest.mark.parametrize('dtype', [torch.bfloat16, torch.float16])
 def test_lower_precisions_stay_finite(dtype):
-    """Logits and softmax at the size of detection, forward; the smallest arch."""
-    model = golden.filled(PyramidTNT('tiny')).eval()
+    """Logits and softmax at the size of detection, forward, with a block in each stage."""
+    model = golden.filled(PyramidTNT(SHALLOW_ARCH)).eval()
     with torch.no_grad(), torch.autocast('cpu', dtype=dtype):
         outputs = model(golden.image(1, 800, 1333))
     assert all(output.isfinite().all() for output in outputs)

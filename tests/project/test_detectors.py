@@ -1,7 +1,6 @@
 """Every detector trains, is evaluated, and fits every backbone."""
 
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -28,7 +27,6 @@ from .test_recipe import PROFILE
 TABLE = Config.fromfile(ROOT / 'configs/_base_/project/detectors.py')
 DETECTORS = [name for name, row in TABLE.detectors.items() if row.task != 'classification']
 DATA = dict(detection=made.voc, instance=made.object_masks, semantic=made.class_masks)
-measured_backbone = cache(find_backbone)
 HOSTS = dict(detection='mmdet', instance='mmdet', semantic='mmseg', classification='mmpretrain')
 
 
@@ -44,7 +42,7 @@ def test_a_detector_trains_and_is_evaluated(tmp_path: Path, name: str):
 def model_of(name: str, backbone: str, folder: Path, **profile) -> ConfigDict:
     """The model of a project, as its config resolves it."""
     task = task_of(name)
-    network = measured_backbone(backbone, None, HOSTS[task])
+    network = find_backbone(backbone, None, HOSTS[task])
     profile = replace(
         PROFILE, task=task, detector=find_detector(name, task), backbone=network, **profile
     )
