@@ -1,7 +1,6 @@
 """Runs that are killed or run out of disk space, and their final weights.
 
-`make soak` runs all of it, `python tests/soak.py segmenter` what is trained by iterations. The
-suite runs a part (tests/tools/test_soak.py).
+`make soak` runs all of it, `python tests/soak.py segmenter` what is trained by iterations.
 """
 
 import random
