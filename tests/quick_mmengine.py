@@ -24,8 +24,10 @@ _UNCHANGED = (str(Path(__file__).resolve().parents[1] / 'configs'), '.mim')
 
 
 def _read_once(filename: str, *args: Any, **options: Any) -> tuple[dict, str, dict]:
-    """Of this repository and of the hosts: MMEngine writes each file to a temporary folder first,
-    and a config has up to five bases."""
+    """Parse each file of this repository and of the hosts once.
+
+    MMEngine copies a config and each of its bases to a temporary folder to read it.
+    """
     key = (str(filename), args, *options.items())
     if not any(part in key[0] for part in _UNCHANGED):
         return _read(filename, *args, **options)
