@@ -199,6 +199,9 @@ _CVAT: dict[str, Spoil] = {
 _LABELME: dict[str, Spoil] = {
     'cut': partial(cut, '*.json'),
     'shapes is a dict': partial(edit, '*.json', put('shapes', {})),
+    'path in a dict': partial(
+        rewrite, '*.json', '"imagePath": ".*?"', '"meta": {"imagePath": "im0.png"}'
+    ),
     'no label': partial(edit, '*.json', drop('shapes', 0, 'label')),
     'points of words': partial(edit, '*.json', put('shapes', 0, 'points', [['a', 'b']] * 3)),
     'a circle of three points': partial(edit, '*.json', put('shapes', 0, 'shape_type', 'circle')),
