@@ -1,5 +1,8 @@
 """Archs with all features of the published ones, at a fraction of the cost."""
 
+from ptnt_mm.models.backbone import settings
+from ptnt_mm.models.pyramid_tnt import ARCHS
+
 MICRO_ARCH = dict(
     depths=(1, 2, 1, 1),
     inner_depths=(1, 2, 1, 1),
@@ -10,13 +13,5 @@ MICRO_ARCH = dict(
     pretrain_img_size=128,
 )
 
-SHALLOW_ARCH = dict(
-    depths=(1, 1, 1, 1),
-    inner_depths=(1, 1, 1, 1),
-    outer_dims=(80, 160, 320, 320),
-    inner_dims=(5, 10, 20, 20),
-    outer_heads=(2, 4, 8, 8),
-    inner_heads=(1, 2, 4, 4),
-    pretrain_img_size=192,
-)
+SHALLOW_ARCH = settings(ARCHS['tiny']) | dict(depths=(1, 1, 1, 1))
 """As wide as `tiny`: it fits into the detectors of the demo."""
