@@ -21,6 +21,7 @@ from ptnt_mm.models.positions import (
 )
 from ptnt_mm.models.tokens import Grid, pad, reduced, tokens_to_contiguous_map
 from ptnt_mm.utils.text import unknown_name
+from ptnt_mm.weights.names import Weights
 from ptnt_mm.weights.networks import Network, Table
 from ptnt_mm.weights.pretrained import PretrainedTrunk
 
@@ -339,6 +340,34 @@ def choose_position(
         has = ', '.join(cls.options) or 'none'
         raise ValueError(f'{name} {kind!r} has no option {", ".join(unknown)}: expected {has}')
     return partial(cls, **options)
+
+
+def position_of(weights: Weights, names: Sequence[str]) -> str:
+    """The first position encoding with the weights of a backbone; those of pegs at any place.
+
+    Args:
+        weights: Weights by our names; only keys and shapes are read.
+        names: The keys of ``POSITIONS`` that the backbone supports.
+    """
+    offsets = weights.get('relative_pos')
+    stored = (
+        'outer_pos' in weights,
+        any(key.endswith('.relative_pos') for key in weights),
+        any('.peg.' in f'.{key}' for key in weights),
+        offsets is not None,
+    )
+    for name in names:
+        cls, base = POSITIONS[name], PositionEncoding
+        kind = cls.offset_table
+        own = (
+            cls.new_table is not base.new_table,
+            cls.relative,
+            cls.new_pegs is not base.new_pegs,
+            kind is not None,
+        )
+        if own == stored and (kind is None or kind.side(offsets.shape[1])):
+            return name
+    return 'none'
 
 
 def drop_path_rates(rate: float, depths: tuple[int, ...]) -> list[list[float]]:

@@ -20,6 +20,7 @@ from ptnt_mm.models.backbone import (
     choose_position,
     drop_path_rates,
     init_linear_,
+    position_of,
     read_arch,
 )
 from ptnt_mm.models.blocks import (
@@ -507,12 +508,13 @@ class PyramidTNT(Backbone):
 
     @classmethod
     def options_of(cls, weights: Weights) -> dict[str, Any]:
-        """Whether there are SE, relative tables (the detector CFDT has none) and BatchNorm."""
+        """The position encoding (the detector CFDT has no relative tables), SE and BatchNorm."""
         options = {}
         if any('.se_layer.' in key for key in weights):
             options['with_se'] = True
-        if not any(key.endswith('relative_pos') for key in weights):
-            options['position'] = 'learned'
+        position = position_of(weights, _POSITIONS)
+        if position != 'learned_and_relative':
+            options['position'] = position
         if not any(key.endswith('running_mean') for key in weights):
             # Any number of groups has the same weights.
             options['norm_cfg'] = dict(type='GN', num_groups=1)

@@ -23,7 +23,7 @@ _USUAL = (WEIGHTS, 'pytorch_model.bin')
 _SUFFIXES = ('.safetensors', '.pth', '.pth.tar', '.pt', '.bin', '.ckpt')  # pickles last
 
 _ADDRESS = re.compile(
-    r'hf:(?://)?(?P<repository>[\w.-]+/[\w.-]+)(?:@(?P<revision>[^\s:]+))?(?::(?P<file>\S+))?'
+    r'hf:(?://)?(?P<repository>[\w.-]+/[\w.-]+)(?:@(?P<revision>[^\s:#]+))?(?::(?P<file>[^\s#]+))?'
 )
 _HASH = re.compile('[0-9a-f]{64}')
 

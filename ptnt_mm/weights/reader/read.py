@@ -40,7 +40,7 @@ def read_checkpoint(path: str | os.PathLike, map_location: Any = 'cpu') -> dict:
 
     Args:
         path: A file, or the address of one, which is then cached in torch's hub folder. If the
-            address ends in ``#sha256=`` and at least 8 digits, the file's hash must match them.
+            address ends in ``#sha256=`` and 8 to 64 digits, the file's hash must match them.
             ``hf:OWNER/NAME``, ``hf:OWNER/NAME@REVISION:FILE`` is a file of a Hugging Face hub.
         map_location: Where its tensors go, as in ``torch.load``.
 
@@ -189,19 +189,35 @@ def _fetch(url: str) -> Path:
     """The cached file of an address; downloads it first if necessary, and compares its hash."""
     if hub.is_hub_address(url):
         return hub.download(url)
-    address, fragment = urldefrag(url)
-    expected = re.fullmatch(r'sha256=([0-9a-f]{8,64})', fragment)
+    address = urldefrag(url).url
+    expected = _expected_hash(url)
     file = cached_file(url)
     if file is None:
         file = cache_path(url)
         _save(address, file)
-    if expected and not (found := sha256(file)).startswith(expected[1]):
+    if expected and not (found := sha256(file)).startswith(expected):
         file.unlink(missing_ok=True)
         raise CheckpointError(
             f'{address}: the downloaded file was removed, because its SHA-256 is {found}, expected '
-            f'{expected[1]}...: try again; if the hash stays the same, the file was replaced there'
+            f'{expected}...: try again; if the hash stays the same, the file was replaced there'
         )
     return file
+
+
+def _expected_hash(url: str) -> str:
+    """The digits of the SHA-256 that an address ends in; empty if it has no fragment.
+
+    Raises:
+        CheckpointError: if they cannot be compared with a file.
+    """
+    fragment = urldefrag(url).fragment
+    expected = re.fullmatch(r'sha256=([0-9a-f]{8,64})', fragment.lower())
+    if fragment and not expected:
+        raise CheckpointError(
+            f'{url}: #{fragment} cannot be checked: expected #sha256= and 8 to 64 digits of the '
+            "file's SHA-256, or no #"
+        )
+    return expected[1] if expected else ''
 
 
 def _save(address: str, file: Path) -> None:
