@@ -80,7 +80,11 @@ def _check_fit(view: ConfigView, path: str, part: nn.Module, file: str) -> Itera
             report = try_pretrained(part)
     number = len(report.loaded) + len(report.resized)
     what = 'the backbone' if view.load_from or path == 'backbone' else path or 'the model'
-    yield ok('Weights', f'{number} weights of {what} fit')
+    if view.load_from and not number:
+        yield note('Weights', f'{file} was not compared: the model has no backbone')
+        return
+    beside = f'; {file} has {len(report.unused)} more' if report.unused else ''
+    yield ok('Weights', f'{number} weights of {what} fit{beside}')
     if report.drawn:
         yield warning(
             'Weights',

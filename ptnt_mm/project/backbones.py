@@ -172,7 +172,7 @@ def find_backbone(name: str, weights: str | None, scope: str) -> MeasuredBackbon
     if weights is not None:
         settings |= row.get('pretrained', {})
         settings['init_cfg'] = dict(type='Pretrained', checkpoint=weights)
-        if not is_address(locate(weights)):
+        if weights != row.get('weights') and not is_address(locate(weights)):
             settings = _loadable(name, settings, row.get('own_names', {}), scope)
     return MeasuredBackbone(
         name=name,

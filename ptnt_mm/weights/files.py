@@ -178,7 +178,7 @@ def _options(
         with suppress(Exception):
             options = {key: stated[key] for key in stated if key not in ('type', 'arch')}
             report = _compare(trunk, found, network, options)
-            if not report.problems():
+            if not report.problems() and not report.new:
                 return [f'{key}={value!r}' for key, value in options.items()], report
     options = network.options_of(trunk)
     report = _compare(trunk, found, network, options)

@@ -13,6 +13,7 @@ from safetensors import safe_open
 from ptnt_mm.api import pretrain
 from ptnt_mm.models import PyramidTNT
 from ptnt_mm.project.pretrain import find_teacher, write_weights
+from ptnt_mm.registry import MODELS
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights.files import as_safetensors, describe_checkpoint
 from ptnt_mm.weights.pretrained import load_pretrained
@@ -144,6 +145,24 @@ def test_a_trained_detector_teaches(teacher: Path, place: Path):
         find_teacher(str(project), teacher)
 
 
+@pytest.mark.parametrize('head', ['bbox_head.bias', 'head.fc.bias'])
+def test_a_trained_network_of_timm_teaches(place: Path, head: str):
+    """A project's checkpoint has it as ``backbone.network``."""
+    settings = dict(type='TimmFeatures', model='test_resnet', out_indices=(1, 2, 3, 4))
+    learned = MODELS.build(settings).state_dict()
+    state = {f'backbone.{key}': w for key, w in learned.items()} | {head: torch.ones(1)}
+    torch.save(dict(state_dict=state, meta={}), place / 'epoch_1.pth')
+    project = place / 'project.py'
+    scale = dict(mean=[1.0] * 3, std=[2.0] * 3, bgr_to_rgb=True)
+    model = dict(type='GFL', data_preprocessor=scale, backbone=settings)
+    project.write_text(f"default_scope = 'mmdet'\nmodel = {model!r}\n")
+    taught = MODELS.build(find_teacher(str(project), place / 'epoch_1.pth'))
+    taught.init_weights()
+    assert all(torch.equal(w, learned[key]) for key, w in taught.backbone.state_dict().items())
+    with pytest.raises(UserError, match='is a file of weights: pass it as `teacher_weights`'):
+        find_teacher(str(place / 'epoch_1.pth'))
+
+
 @pytest.mark.parametrize(
     ('options', 'said'),
     [
@@ -153,6 +172,9 @@ def test_a_trained_detector_teaches(teacher: Path, place: Path):
         (dict(backbone='ptnt_xl'), 'ptnt_xl'),
         (dict(teacher='resnet18', teacher_weights=None), 'neither here nor on a server'),
         (dict(teacher_weights='none.pth'), 'there is no file none.pth'),
+        (dict(teacher_weights='none'), '`teacher_weights=none`: expected a file'),
+        (dict(teacher='resnet18'), 'teacher.pth does not fit the model ResNet'),
+        (dict(weights='efficientnet_lite0'), 'does not fit the model PyramidTNT'),
         (dict(settings={'modle.mosaic': 0}), "did you mean 'model'"),
     ],
 )
