@@ -66,7 +66,7 @@ def new(args: Namespace) -> int:
             f'{from_here(page)}: your data as the network will see it; look at it before you train'
         )
     except Exception as error:  # a project without this page is complete
-        show_wrapped(for_user(f'There is no page about the data: {one_line(error)}'))
+        show_wrapped(f'There is no page about the data: {one_line(error)}')
     show(following)
     return int(bool(errors))
 
@@ -301,6 +301,7 @@ def complexity(args: Namespace) -> None:
     """Count a model's operations."""
     with importing():
         from ptnt_mm.complexity import build_by_name, measure_complexity
+        from ptnt_mm.config.causes import one_line
 
     printed = json_output(Path('-') if args.format == 'json' else None, overwrite=False)
     with printed as print_json, json_output(args.json, args.overwrite) as write:
@@ -309,7 +310,7 @@ def complexity(args: Namespace) -> None:
                 found = measure_complexity(build_by_name(args.model), tuple(args.shape))
         except (MemoryError, RuntimeError, ValueError) as error:
             size = 'x'.join(map(str, args.shape))
-            raise UserError(f'{args.model} cannot be run at {size}: {error}') from error
+            raise UserError(f'{args.model} cannot be run at {size}: {one_line(error)}') from error
         results = {'model': args.model, **found.to_dict()}
         if args.format == 'table':
             print(found.to_table())

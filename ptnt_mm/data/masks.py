@@ -21,7 +21,7 @@ from ptnt_mm.data.labels import (
     box_around,
 )
 from ptnt_mm.data.tiles import Window
-from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.errors import UserError, message_of
 from ptnt_mm.utils.findings import Severity
 
 BACKGROUND = 'background'  # the class with the index 0
@@ -66,7 +66,7 @@ class Mask:
         try:
             return run_lengths(self.value, int(self.size[1]), int(self.size[0])), ''
         except Exception as error:  # pycocotools raises many kinds
-            return None, str(error) or type(error).__name__
+            return None, message_of(error) or type(error).__name__
 
     @property
     def has_short_polygons(self) -> bool:
@@ -215,7 +215,7 @@ def draw_mask(
         except Exception as error:  # pycocotools raises many kinds
             raise UserError(
                 f'the mask of id {annotation["id"]} in {image["file_name"]} cannot be drawn: '
-                f'{error}'
+                f'{message_of(error)}'
             ) from error
         # A crowd region covers several objects, so its pixels are ignored.
         is_crowd = bool(annotation.get('iscrowd'))

@@ -52,6 +52,7 @@ from ptnt_mm.models.tokens import (
     words_to_quads,
 )
 from ptnt_mm.registry import MODELS
+from ptnt_mm.utils.numbers import is_integer
 from ptnt_mm.weights.names import Weights
 from ptnt_mm.weights.networks import Table
 
@@ -612,7 +613,7 @@ def _check_arch(arch: dict) -> None:
 def _check_one_each(name: str, values: Any, least: int = 1) -> None:
     """Raise a ValueError unless there is an integer of at least ``least`` for each stage."""
     one_each = isinstance(values, Sequence) and len(values) == NUM_STAGES
-    if not one_each or not all(isinstance(value, int) and value >= least for value in values):
+    if not one_each or not all(is_integer(value) and value >= least for value in values):
         raise ValueError(
             f'{name} is {values!r}: expected {NUM_STAGES} integers of at least {least}'
         )

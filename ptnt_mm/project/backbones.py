@@ -14,6 +14,7 @@ from mmengine.registry import DefaultScope
 
 from ptnt_mm.check.trial.setup import undisturbed
 from ptnt_mm.config.build import build_model
+from ptnt_mm.config.causes import one_line
 from ptnt_mm.project.backbone_table import row_of, rows, starts
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights.pretrained import try_pretrained
@@ -226,7 +227,9 @@ def _measure(name: str, scope: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
         if not shapes or any(len(shape) != 4 for shape in shapes):
             raise ValueError(f'its outputs have the shapes {shapes}')
     except Exception as error:  # a network may raise anything
-        raise UserError(f'`backbone={name}` returns no maps for an image: {error}') from error
+        raise UserError(
+            f'`backbone={name}` returns no maps for an image: {one_line(error)}'
+        ) from error
     if scope == 'mmpretrain' and not isinstance(maps, tuple):
         raise UserError(
             f"`backbone={name}` returns its maps as a list, which mmpretrain's classifiers refuse: "
