@@ -107,21 +107,28 @@ class Complexity:
         return to_text(table)
 
 
-def build_by_name(name: str) -> nn.Module:
+def build_by_name(name: str, options: dict | None = None) -> nn.Module:
     """Build an arch's classifier or a config's model, ready for :func:`measure_complexity`.
 
     Args:
         name: 'tiny', 'small', 'medium', 'base', 'tnt_small' and so on, the aliases 'ti', 's', 'm',
             'b', 'tnt_s' and so on, a config file, the folder of a project, or the name of a config.
+        options: Dotted keys and values that change the config.
 
     Raises:
-        UserError: for an unknown name, or a config that cannot be read or built here.
+        UserError: for an unknown name, options of an arch, or a config that cannot be read or built
+            here.
     """
     if name in classifiers():
+        if options:
+            raise UserError(
+                f'`options` {" ".join(options)}: {name} is an arch, without a config to change: '
+                'name a config, such as classifier_ptnt_s_300e_imagenet'
+            )
         return build_classifier(name)
     if not names_config(name):
         raise UserError(unknown_name('arch or config', name, [*classifiers(), *config_names()]))
-    config = read_config(name)
+    config = read_config(name, options)
     require_keys(config, ('model',))
     return build_model(config, f'the model of {name}')
 

@@ -13,6 +13,7 @@ from torch.nn import functional as F  # noqa: N812
 from ptnt_mm.cli.main import run as run_command
 from ptnt_mm.complexity import build_by_name, measure_complexity
 from ptnt_mm.models import PyramidTNT, PyramidTNTClassifier
+from ptnt_mm.models.pyramid_tnt import ARCHS
 from ptnt_mm.utils.errors import UserError
 
 pytestmark = pytest.mark.slow
@@ -274,10 +275,23 @@ def test_tool_prints_json_and_replaces_a_file_only_on_request(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out) == json.loads(file.read_text())
 
 
+def test_options_change_the_config_that_is_counted(tmp_path, capsys):
+    file = tmp_path / 'backbone.py'
+    file.write_text("model = dict(type='PyramidTNT', arch='tiny')\n")
+    changes = ('model.position=none', 'model.arch.inner_heads=(1, 1, 1, 1)')
+    words = (file, '--shape', 64, 64, '--format', 'json', '--cfg-options', *changes)
+    assert run(*words) == 0
+    arch = dict(ARCHS['tiny'], inner_heads=(1, 1, 1, 1))
+    model = PyramidTNT(arch, position='none')
+    total = json.loads(capsys.readouterr().out)['total']
+    assert total['parameters'] == sum(p.numel() for p in model.parameters())
+    assert total['multiply_adds'] == measure_complexity(model, (64, 64)).total.multiply_adds
+
+
 def test_json_has_standard_output_to_itself(monkeypatch, capsys):
     """mmpretrain logs to it while it builds some models."""
     built = 'ptnt_mm.complexity.build_by_name'
-    monkeypatch.setattr(built, lambda name: print('to_onehot is set') or Bare())
+    monkeypatch.setattr(built, lambda *_: print('to_onehot is set') or Bare())
     assert run('bare', '--shape', 8, 8, '--format', 'json') == 0
     printed = capsys.readouterr()
     assert json.loads(printed.out)['model'] == 'bare' and 'to_onehot is set' in printed.err
@@ -290,6 +304,8 @@ def test_json_has_standard_output_to_itself(monkeypatch, capsys):
         (('configs/retinanet_ptnt_x.py', '--shape', 256, 256), 'there is no config file'),
         (('tiny', '--shape', 7, 256), 'at least 8x8 pixels, one token, but got 7x256'),
         (('tnt_small', '--shape', 15, 256), 'at least 16x16 pixels, one token'),
+        (('tiny', '--shape', 64, 64, '--cfg-options', 'model.a=1'), 'tiny is an arch, without'),
+        (('retinanet_ptnt_s_1x', '--shape', 64, 64, '--cfg-options', 'modle.a=1'), "'model'?"),
         (('tiny', '--shape', 64, 64, '--json', 'nowhere/cost.json'), 'there is no folder nowhere'),
     ],
 )

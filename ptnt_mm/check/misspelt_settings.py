@@ -242,7 +242,7 @@ def _wrong_value(
 
 def _texts(value: object) -> list[str]:
     values = value if isinstance(value, (list, tuple)) else [value]
-    return [value for value in values if isinstance(value, str)]
+    return [value for value in values if isinstance(value, str) and value]
 
 
 def _plain_types(parameter: inspect.Parameter) -> set[type]:

@@ -134,6 +134,19 @@ def not_a_count(setting: Setting) -> bool:
     return isinstance(value, (int, float)) and (value < 1 or value % 1 > 0)
 
 
+def without_class(setting: Setting) -> str:
+    """The first of some settings that name no class: text, a number, or a dict without a type."""
+    items = setting.value if isinstance(setting.value, (list, tuple)) else [setting.value]
+    named = {'type', 'metrics'}  # an evaluator may have only metrics
+    wrong = (
+        repr(item)
+        for item in items
+        if isinstance(item, (str, int, float))
+        or (isinstance(item, Mapping) and not named & {*item})
+    )
+    return next(wrong, '')
+
+
 def _after_the_end(setting: Setting) -> str | bool:
     """A number in the loop's unit that training never reaches."""
     length = setting.view.length
@@ -452,6 +465,10 @@ RULES = (
          'is {value}, not after its begin'),
     Rule('log_level', lambda s: str(s.value) not in (*getLevelNamesMapping(), 'None'), ERROR,
          'is {value!r}, expected INFO, WARNING, ERROR or DEBUG'),
+    Rule('custom_hooks', lambda s: isinstance(s.value, Mapping), ERROR,
+         'is a dict, expected a list', "write [dict(type='NAME')]"),
+    Rule(('custom_hooks', 'param_scheduler', '*_evaluator', '*.pipeline'), without_class, ERROR,
+         'has {found}, expected dicts with a type', "write [dict(type='NAME')]"),
     Rule('custom_hooks[*].momentum', outside(most=0.5), WARNING,
          'is {value}: in MMEngine it is the share of the new weights',
          'write 0.0002 for a decay of 0.9998',

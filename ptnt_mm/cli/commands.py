@@ -302,12 +302,14 @@ def complexity(args: Namespace) -> None:
     with importing():
         from ptnt_mm.complexity import build_by_name, measure_complexity
         from ptnt_mm.config.causes import one_line
+        from ptnt_mm.config.read import parse_options
 
+    options = parse_options(args.cfg_options)
     printed = json_output(Path('-') if args.format == 'json' else None, overwrite=False)
     with printed as print_json, json_output(args.json, args.overwrite) as write:
         try:
             with waiting('Counting'):
-                found = measure_complexity(build_by_name(args.model), tuple(args.shape))
+                found = measure_complexity(build_by_name(args.model, options), tuple(args.shape))
         except (MemoryError, RuntimeError, ValueError) as error:
             size = 'x'.join(map(str, args.shape))
             raise UserError(f'{args.model} cannot be run at {size}: {one_line(error)}') from error

@@ -80,6 +80,7 @@ _OF_ALL: dict[str, Callable[[Any], object]] = {
     'load_from': lambda path: Path(path).is_dir() or require_checkpoint(path),
     'resume': lambda path: path == 'auto' or require_checkpoint(path),
     'calibrate': _folders,
+    'data_root': lambda folder: '://' in folder or _folders(Path(folder)),
     'work_dirs': lambda folders: _folders(*folders),
 }
 """How an argument is checked, by its name; the checks of several are tried in this order."""

@@ -420,10 +420,12 @@ Examples:
     ptnt complexity small --shape 256 256
     ptnt complexity tnt_small --shape 224 224
     ptnt complexity retinanet_ptnt_s_1x --shape 800 1280 --json cost.json
+    ptnt complexity retinanet_ptnt_s_1x --shape 800 1280 --cfg-options model.backbone.position=peg
 """,
     words=(
         Argument('model', 'tiny, small, medium or base (or ti, s, m, b), tnt_small, cpvt_small or '
                  'another arch, a config file, the folder of a project or a config name'),
+        _cfg_options('model.backbone.arch=base'),
         Option('shape', 'image size in pixels', int, metavar=('H', 'W'), nargs=2, required=True),
         Option('format', 'what to print', default='table', choices=('table', 'json')),
         *_JSON,

@@ -19,4 +19,7 @@ def literal(node: ast.expr) -> object:
         return dict(zip(keys, map(literal, node.values), strict=True))
     if isinstance(node, (ast.List, ast.Tuple)):
         return (list if isinstance(node, ast.List) else tuple)(map(literal, node.elts))
-    return ast.literal_eval(node)
+    try:
+        return ast.literal_eval(node)
+    except ValueError as error:
+        raise ValueError(f'{ast.unparse(node)} is not a literal: text needs quotes') from error

@@ -2,7 +2,10 @@
 
 import ast
 import inspect
+import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -41,6 +44,11 @@ _SINGLE = {
     'runner_type',
 }
 # fmt: on
+# Those in which a list may stand for a dict.
+_ONE_OR_SEVERAL = {'model', 'param_scheduler', 'test_evaluator', 'tta_model', 'val_evaluator'}
+
+_NESTED = re.compile(r'dict\(|[\[({]')
+_DICT = re.compile(r'\bdict\(|\{[^}]*:|\}$')  # '{}_x.pth' is text
 
 _REPLACES = dict(_delete_=True)  # MMEngine otherwise merges a dict into the value before it
 
@@ -79,26 +87,45 @@ def read_config(
 def parse_options(words: Sequence[str]) -> dict:
     """Read the words of ``--cfg-options``, such as 'train_cfg.max_epochs=3', as MMEngine does.
 
-    A value may also be a dict, as Python writes it: "dict(type='peg', blocks=(0, 1))".
+    A value may also be a list or a dict as Python or JSON writes it, with others inside:
+    "custom_hooks=[dict(type='EMAHook')]".
 
     Raises:
         UserError: if a word is not KEY=VALUE, or a list or a dict cannot be read.
     """
-    namespace = SimpleNamespace(options={})
+    options = {}
     for word in words:
         try:
-            key, _, value = word.partition('=')
-            # '{}_x.pth' is text.
-            if value.startswith('dict(') or (value.startswith('{') and value.endswith('}')):
-                namespace.options[key] = literal(ast.parse(value, mode='eval').body)
-            else:
-                DictAction(['--cfg-options'], 'options')(None, namespace, [word])
-        except Exception as error:  # of MMEngine's parser, which may even raise RecursionError
+            key, value = word.split('=', maxsplit=1)
+            options[key] = _value_from(value)
+        except Exception as error:  # of parsers, which may even raise RecursionError
             raise UserError(
                 f'`options` {word}: expected KEY=VALUE, with a number, a word, or a quoted list or '
                 f"dict such as '[1,2]' or \"dict(type='SGD')\" ({one_line(error)})"
             ) from error
-    return namespace.options
+    return options
+
+
+def _value_from(text: str) -> object:
+    """The value of an option; raises any exception if it cannot be read."""
+    if _NESTED.match(text):
+        with suppress(ValueError):
+            return json.loads(text)
+        try:
+            value = literal(ast.parse(text, mode='eval').body)
+        except (SyntaxError, ValueError):  # perhaps a list of words, which MMEngine reads
+            if _DICT.search(text):
+                raise
+        else:
+            # For MMEngine, (1) is a tuple.
+            if isinstance(value, (list, tuple, dict)):
+                return value
+    if any(text.count(left) != text.count(right) for left, right in ('()', '[]')):
+        raise ValueError('brackets do not match')
+    namespace = SimpleNamespace(options={})
+    DictAction(['--cfg-options'], 'options')(None, namespace, [f'value={text}'])
+    value = namespace.options['value']
+    return text.strip('\'"') if isinstance(value, str) else value  # MMEngine removes spaces
 
 
 def apply_options(config: Config, options: dict) -> None:
@@ -147,8 +174,9 @@ def _why_refused(config: Config, key: str, value: object) -> str:
     if first in _SINGLE and rest:
         return f'{first} is a single value, without keys'
     before = _value_at(config, key)
-    is_single = isinstance(value, (str, int, float)) and not isinstance(value, bool)
-    if isinstance(before, Mapping) and is_single:
+    has_no_keys = isinstance(value, (str, int, float)) and not isinstance(value, bool)
+    has_no_keys |= isinstance(value, (list, tuple)) and first not in _ONE_OR_SEVERAL
+    if isinstance(before, Mapping) and has_no_keys:
         return f'{value!r} would replace its keys: write {key}.{next(iter(before), "KEY")}=...'
     return ''
 

@@ -152,7 +152,9 @@ def how_to_get(path: str | Path) -> str:
     pages = (page for name, page in _PUBLIC_DATA.items() if name in str(path))
     if page := next(pages, None):
         return f'{page} explains how to get this data set, docs/data.md how to use your own data'
-    return 'docs/data.md explains how to use your own data. To create the demo set, run: ptnt demo'
+    if 'demo' in Path(path).parts:
+        return 'To create the demo set, run: ptnt demo'
+    return 'docs/data.md explains how to use your own data'
 
 
 _PUBLIC_DATA = {

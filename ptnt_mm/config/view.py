@@ -67,12 +67,18 @@ class ConfigView:
         expected = dict.fromkeys(path for split in splits for path in self.split(split).files)
         missing = [path for path in expected if not path.exists()]
         if missing:
-            lines = (f'    {"missing" if p in missing else "found  "}  {p}' for p in expected)
+            lines = [f'    {"missing" if p in missing else "found  "}  {p}' for p in expected]
             where = '' if missing[0].is_absolute() else f', relative to {Path.cwd()}'
+            data_sets = (data_set for split in splits for data_set in self.split(split).data_sets)
+            roots = {root for data_set in data_sets if (root := data_set.path('.')) is not None}
+            elsewhere = (
+                f'If a folder elsewhere has these: `data_root=FOLDER`, or change the path in '
+                f'{self.name}. '
+            ) * (not all(root.exists() for root in roots))
             raise UserError(
                 f'{missing[0]} does not exist. The config expects{where}:\n'
                 + '\n'.join(lines)
-                + f'\nIf a folder elsewhere has these: `data_root=FOLDER`. {how_to_get(missing[0])}'
+                + f'\n{elsewhere}{how_to_get(missing[0])}'
             )
 
     # The model
@@ -315,8 +321,8 @@ class DataSet:
     @property
     def prefixes(self) -> Mapping:
         """The folders of its images and masks, relative to its root; mmpretrain has just one."""
-        named = _mapping(self.settings, 'data_prefix')
-        return dict(img_path=named) if isinstance(named, str) else named
+        named = self.settings.get('data_prefix')
+        return dict(img_path=named) if isinstance(named, str) else named or {}
 
     @property
     def metainfo(self) -> Mapping:
@@ -340,7 +346,8 @@ class DataSet:
         if not any(step.get('with_seg', 'Panoptic' in type_name(step)) for step in steps):
             # mmdet's configs for instances inherit that of their panoptic ones.
             prefixes.pop('seg', None)
-        for name in (self.settings.get('ann_file'), *prefixes.values()):
+        root = '.' if self.settings.get('data_root') else None  # an empty prefix is the root itself
+        for name in (self.settings.get('ann_file'), *(part or root for part in prefixes.values())):
             if (path := self.path(name)) is not None:
                 yield path
 

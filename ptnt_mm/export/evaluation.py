@@ -1,7 +1,8 @@
 """A config's test set in an export: resizing, a few images, and an evaluation."""
 
 import copy
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,16 @@ from ptnt_mm.config.view import ConfigView
 from ptnt_mm.data.decoding import Range, read_rgb
 from ptnt_mm.data.image_files import find_images
 from ptnt_mm.deploy import Deployed
+from ptnt_mm.deploy.export_info import ExportInfo
+from ptnt_mm.deploy.pixels import target_size
 from ptnt_mm.engine.load_in_range import stated_range
 from ptnt_mm.engine.runner import build_runner
 from ptnt_mm.engine.tiled_loops import stated_tiling
 from ptnt_mm.inference.predictor import fill_sample
 from ptnt_mm.registry import MODELS
 from ptnt_mm.utils.errors import UserError
+
+_CLEARLY = 0.8  # a smaller share of the side that the config resizes to may cost objects
 
 
 def resizing(view: ConfigView) -> tuple[list[int] | None, bool]:
@@ -81,6 +86,32 @@ def test_images(view: ConfigView, number: int) -> list[np.ndarray]:
             if path.is_dir():
                 return list(islice(images_of(path, stated_range(view.test)), number))
     return [pattern(seed) for seed in range(number)]
+
+
+def remark_on_size(images: Iterable[np.ndarray], about: ExportInfo) -> str:
+    """One line if a file of a fixed size shrinks all images clearly more than the config; else ''.
+
+    Args:
+        images: Some of the test set, (H, W, 3).
+        about: The facts about the file.
+    """
+    sizes = [image.shape[:2] for image in images]
+    if about.tiling is not None:
+        sizes = [(int(about.tiling[0]),) * 2]
+    for size in sizes:
+        tested, exported = (
+            target_size(size, about.scale, about.keep_ratio, limits)
+            for limits in (None, about.size)
+        )
+        if exported[0] >= _CLEARLY * tested[0]:
+            return ''
+    needed = ', '.join(str(math.ceil(side / 32) * 32) for side in tested)
+    before, config, file = ('x'.join(map(str, pair)) for pair in (size, tested, exported))
+    return (
+        f'The network was trained for images of {before} pixels resized to {config}. This file '
+        f'resizes them to {file}, and may miss small objects: export with `size=({needed})`, or '
+        'train at this size'
+    )
 
 
 def pattern(seed: int, size: tuple[int, int] = (480, 640)) -> np.ndarray:

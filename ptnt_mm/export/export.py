@@ -15,7 +15,7 @@ from ptnt_mm.deploy.pixels import prepared, target_size
 from ptnt_mm.deploy.runtimes import load_runtime
 from ptnt_mm.engine.load_in_range import stated_range
 from ptnt_mm.export.comparison import TOLERANCE, check_results
-from ptnt_mm.export.evaluation import evaluate_file, images_of, test_images
+from ptnt_mm.export.evaluation import evaluate_file, images_of, remark_on_size, test_images
 from ptnt_mm.export.format_names import choose_format
 from ptnt_mm.export.formats import (
     PACKAGES,
@@ -28,6 +28,7 @@ from ptnt_mm.export.formats import (
 )
 from ptnt_mm.export.supported_models import check_config, load_end_to_end
 from ptnt_mm.utils.atomic_files import check_new
+from ptnt_mm.utils.console import for_user
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.metrics import readable
 from ptnt_mm.utils.progress import waiting
@@ -88,6 +89,9 @@ def export(
         network, about = load_end_to_end(view, checkpoint, size)
     if evaluate and network.task == 'features':
         raise UserError('`evaluate=True` needs boxes or a map, and this file has none: omit it')
+    images = test_images(view, 3)
+    if size is not None and (remark := remark_on_size(images, about)):
+        print(for_user(remark))
     # The size of a usual image in the network.
     shape = size or target_size((480, 640), about.scale, about.keep_ratio, None)
     start = time.monotonic()
@@ -104,7 +108,7 @@ def export(
     tolerance = 10 * TOLERANCE if half else TOLERANCE
     try:
         with waiting("Comparing the file's results with the model's"):
-            check_results(run, network, test_images(view, 3), shape, size, tolerance)
+            check_results(run, network, images, shape, size, tolerance)
     except BaseException:
         # Even after an interruption, every file that is there has passed.
         for file in _files(out):

@@ -133,14 +133,17 @@ def _data(profile: Profile, recipe: Recipe) -> Iterator[str]:
     is_coco = profile.task in TILED
     is_tiled = recipe['tile'].value is not None
     suffix = 'json' if is_coco else 'txt'
-    prefixes = dict(semantic='dict(img_path=images)', classification='images')
-    prefix = prefixes.get(profile.task, 'dict(img=images)')
-    yield f'data = dict(data_root=labels, metainfo=dict(classes=classes), data_prefix={prefix})'
+    # What is in the project has absolute paths, so that data_root is the folder of the images.
+    masks = ", seg_map_path=f'{labels}/masks'"
+    prefixes = dict(semantic=f"dict(img_path=''{masks})", classification="''")
+    prefix = prefixes.get(profile.task, "dict(img='')")
+    yield f'data = dict(data_root=images, metainfo=dict(classes=classes), data_prefix={prefix})'
     batch = 'batch_size=batch_size, '
     for split in ('train', 'val', 'test'):
         if split in profile.counts:
-            also = ", data_prefix=dict(img='tiles')" if is_tiled and batch else ''
-            data_set = f'dict(data, ann_file={f"{split}.{suffix}"!r}{also})'
+            also = ", data_prefix=dict(img=f'{labels}/tiles')" if is_tiled and batch else ''
+            file = f"f'{{labels}}/{split}.{suffix}'"
+            data_set = f'dict(data, ann_file={file}{also})'
             if split == 'train' and recipe['balance'].value is not None:
                 yield f'once = dict(_base_.train_dataloader.dataset, **{data_set})'
                 repeated = "type='ClassBalancedDataset', oversample_thr=balance, dataset=once"
@@ -148,7 +151,7 @@ def _data(profile: Profile, recipe: Recipe) -> Iterator[str]:
                 data_set = 'balanced'
             yield f'{split}_dataloader = dict({batch}dataset={data_set})'
             if is_coco and split != 'train':
-                yield f"{split}_evaluator = dict(ann_file=f'{{labels}}/{split}.{suffix}')"
+                yield f'{split}_evaluator = dict(ann_file={file})'
         batch = ''
     if 'test' not in profile.counts:
         # The fragment's evaluator of masks and classes is the same for both.

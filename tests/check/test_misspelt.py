@@ -68,6 +68,12 @@ def test_a_section_under_a_wrong_name_is_found_and_a_variable_is_not(demo: Demo)
     assert _errors(config) == ["defualt_hooks: nothing reads it: did you mean 'default_hooks'?"]
 
 
+def test_a_word_of_one_letter_is_no_misspelt_default(demo: Demo):
+    config = demo.config()
+    config.train_dataloader.dataset.data_root = 'p'  # the default is ''
+    assert _errors(config) == []
+
+
 def test_custom_keys_are_parts_of_parameters_names(demo: Demo):
     demo.options['optim_wrapper.paramwise_cfg.custom_keys.outer_poss'] = dict(lr_mult=0.1)
     config = demo.config()

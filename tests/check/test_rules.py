@@ -105,6 +105,12 @@ FAULTS: list[tuple] = [
         'param_scheduler[1].milestones',
     ),
     (EPOCHS, {'log_level': 'LOUD'}, ERROR),
+    (EPOCHS, {'custom_hooks': dict(type='EMAHook')}, ERROR),
+    (EPOCHS, {'custom_hooks': ['EMAHook']}, ERROR),
+    (EPOCHS, {'custom_hooks': [dict(momentum=0.1)]}, ERROR),
+    (EPOCHS, {'param_scheduler': ['LinearLR']}, ERROR),
+    (EPOCHS, {'val_evaluator': ['CocoMetric']}, ERROR),
+    (EPOCHS, {VAL + 'pipeline': [dict(type='LoadImageFromFile'), 'Resize']}, ERROR),
     (
         EPOCHS,
         {'custom_hooks.0': dict(_delete_=True, type='EMAHook', momentum=0.999)},
@@ -167,7 +173,9 @@ def test_rules_apply_only_to_settings_that_exist():
         dict(),
         dict(model=None, train_cfg=None, param_scheduler=None, optim_wrapper=[]),
         dict(param_scheduler=dict(type='PolyLR'), train_cfg=dict(max_epochs='many')),
-        dict(model=dict(test_cfg=dict(score_thr='0.05', mode=None, stride=None)), custom_hooks=1),
+        dict(
+            model=dict(test_cfg=dict(score_thr='0.05', mode=None, stride=None)), custom_hooks=None
+        ),
     ):
         assert _found(Config(content)) == []
 

@@ -18,6 +18,7 @@ WRONG = [
     (f'train {CONFIG[:-1]}', f"did you mean '{CONFIG}'"),
     (f'train {CONFIG} --pretrained ptnt_s_82.0.pth.tar', 'open https://pan.*password v5w5'),
     (f'train {CONFIG} --pretrained ptnt_s', 'open https://pan.*password v5w5'),
+    (f'train {CONFIG} --data-root gone', 'there is no folder gone'),
     (f'train {CONFIG} --load-from gone.pth', 'gone.pth: no such file'),
     (f'train {CONFIG} --resume gone.pth', 'gone.pth: no such file'),
     (f'test {CONFIG} notes.txt', 'notes.txt: is a text file, not a checkpoint'),

@@ -134,6 +134,7 @@ REFUSED = {
     'model': (3, ['3', 'model.type']),
     'model.parts.1': ('x', ["'x'", 'model.parts.1.size']),
     'model.parts.7.size': (1, ['7']),
+    'optim_wrapper.optimizer': ([dict(type='SGD')], ['SGD', 'optim_wrapper.optimizer.lr']),
 }
 
 
@@ -170,9 +171,30 @@ def test_an_option_may_be_a_dict():
     assert config.optim_wrapper.clip_grad.to_dict() == dict(max_norm=1)
 
 
-@pytest.mark.parametrize('value', ['{}_x.pth', '{0}/a', '{a}_{b'])
-def test_text_may_begin_with_a_brace(value: str):
-    assert parse_options([f'work_dir={value}']) == dict(work_dir=value)
+HOOK = dict(type='EMAHook')
+
+
+@pytest.mark.parametrize(
+    ('text', 'expected'),
+    [
+        ("[dict(type='EMAHook')]", [HOOK]),
+        ("(dict(type='EMAHook'),)", (HOOK,)),
+        ("dict(type='EMAHook'),{'type': 'EMAHook'}", (HOOK, HOOK)),
+        ('[{"type": "EMAHook"}, {"a": [true, null, {}]}]', [HOOK, dict(a=[True, None, {}])]),
+        ('[dict(steps=[dict(sizes=(1, 2))])]', [dict(steps=[dict(sizes=(1, 2))])]),
+        ("['traffic light', 'car']", ['traffic light', 'car']),
+        ('(1,2),(3,4)', ((1, 2), (3, 4))),
+        # As MMEngine reads them
+        ('[a, True, 1e-3]', ['a', True, 0.001]),
+        ('a,b', ['a', 'b']),
+        ('(1)', (1,)),
+        ("'1'", 1),
+        # Text
+        *((text, text) for text in ('{}_x.pth', '{0}/a', '{a}_{b', 'my runs/a', "it's")),
+    ],
+)
+def test_the_value_of_an_option(text: str, expected: object):
+    assert parse_options([f'work_dir={text}']) == dict(work_dir=expected)
 
 
 @pytest.mark.parametrize(
@@ -180,12 +202,15 @@ def test_text_may_begin_with_a_brace(value: str):
     [
         *('model', 'model=f(1,2)', 'model=dict(1)', 'model=[1,2', "model={'a':}", 'model=dict('),
         *("model=dict(**{'b': 1})", "model={**{'b': 1}}"),
+        *("hooks=[dict(type='A')", "hooks=[dict(type='A'))", 'hooks=[8', 'hooks=8]', 'hooks=[8)'),
+        *('hooks=[dict(type=A)]', "hooks=[dict(type='A'), B]", 'hooks={"type": "A"'),
     ],
 )
 def test_an_option_that_cannot_be_read_is_one_line(word: str):
     with pytest.raises(UserError, match='expected KEY=VALUE') as caught:
         parse_options([word])
     assert '\n' not in str(caught.value) and word in str(caught.value)
+    assert 'object at' not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,19 @@ def test_the_missing_file_the_layout_and_the_page_are_named(tmp_path: Path):
     assert message.startswith(f'{tmp_path}/train.json does not exist')
     assert f'found    {tmp_path}/train\n' in message
     assert 'docs/data.md' in message
+    # Its folder is there, perhaps because `data_root` named it.
+    assert 'data_root' not in message and 'ptnt demo' not in message
+
+
+def test_a_folder_that_may_be_elsewhere_is_asked_for(tmp_path: Path):
+    config = _config(tmp_path / 'gone')
+    config.train_dataloader.dataset.update(ann_file=str(tmp_path), data_prefix=dict(img=''))
+    with pytest.raises(UserError, match='gone does not exist(.|\n)*`data_root=FOLDER`, or change'):
+        ConfigView(config).require_files(('train',))
+
+
+def test_only_the_demo_is_to_be_created():
+    assert 'ptnt demo' in how_to_get('data/demo/train') and 'ptnt demo' not in how_to_get('/a/b')
 
 
 def test_a_classifiers_folder_may_stand_alone(tmp_path: Path):

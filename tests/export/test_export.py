@@ -20,11 +20,12 @@ import ptnt_mm
 from ptnt_mm.cli.main import run
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.deploy import Deployed
-from ptnt_mm.deploy.export_info import read_export_info
+from ptnt_mm.deploy.export_info import ExportInfo, read_export_info
 from ptnt_mm.deploy.pixels import prepared
 from ptnt_mm.deploy.runtimes import load_runtime
 from ptnt_mm.export import export as exporting
 from ptnt_mm.export.comparison import compare
+from ptnt_mm.export.evaluation import remark_on_size
 from ptnt_mm.export.export import export
 from ptnt_mm.export.formats import (
     OLDEST_TORCH,
@@ -290,6 +291,45 @@ def test_what_cannot_work_is_said_before_the_work(
     assert run('export', [*COMMAND, '--out', *words.split()]) == 1
     assert message in capsys.readouterr().err
     assert not list(folder.glob('y.*'))
+
+
+@pytest.mark.parametrize(
+    ('sizes', 'scale', 'tiling', 'canvas', 'named'),
+    [
+        (
+            [(480, 640)],
+            [1333, 800],
+            None,
+            (240, 320),
+            '800x1067. This file resizes them to 240x320',
+        ),
+        ([(480, 640)], [1333, 800], None, (800, 1344), ''),
+        ([(480, 640)], [1333, 800], None, (640, 864), ''),  # 0.8 of it
+        ([(480, 640)], [1333, 800], None, (1344, 800), '`size=(800, 1088)`'),  # upright
+        ([(640, 480), (480, 640)], [1333, 800], None, (1344, 800), ''),
+        ([(512, 2048)], [2048, 512], None, (512, 512), '512x2048. This file resizes them to 128x'),
+        ([(300, 300)], [512, 512], None, (512, 512), ''),
+        ([(600, 800)], None, None, (300, 400), '600x800. This file resizes them to 300x400'),
+        ([(3000, 4000)], [640, 640], [640, 0.2], (640, 640), ''),  # in tiles
+        ([(3000, 4000)], [640, 640], [640, 0.2], (320, 320), '640x640. This file resizes them'),
+    ],
+)
+def test_a_size_that_shrinks_the_images_is_remarked(sizes, scale, tiling, canvas, named):
+    about = ExportInfo(
+        **dict.fromkeys(('task', 'config', 'checkpoint', 'checkpoint_sha256', 'version'), ''),
+        **dict(classes=None, thresholds={}, keep_ratio=True),
+        **dict(size=canvas, scale=scale, tiling=tiling),
+    )
+    remark = remark_on_size([np.empty((*size, 3), np.uint8) for size in sizes], about)
+    assert named in remark and bool(named) == bool(remark) and '\n' not in remark
+
+
+def test_the_remark_comes_before_the_work(folder: Path, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(exporting, 'take_program', lambda *_: sys.exit())
+    with pytest.raises(SystemExit):
+        run('export', ['x.py', 'x.pth', '--size', '96', '128', '--out', 'y.onnx'])
+    assert 'export with --size 192 256, or train' in capsys.readouterr().out
 
 
 def test_missing_packages_are_named_before_the_work(config: Config, tmp_path: Path, monkeypatch):

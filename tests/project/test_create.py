@@ -14,6 +14,7 @@ from PIL import Image
 from ptnt_mm.check.inspection import check
 from ptnt_mm.cli.main import run
 from ptnt_mm.config.read import read_config
+from ptnt_mm.config.view import SPLITS, ConfigView
 from ptnt_mm.data.labels import Outcome
 from ptnt_mm.engine.run_checkpoints import checkpoint_to_use
 from ptnt_mm.engine.work_dir import work_dir_of
@@ -105,6 +106,22 @@ def test_a_project_can_be_moved(untried, tmp_path: Path):
     config = read_config(str(tmp_path / 'other'))
     assert config.work_dir == str(tmp_path / 'other' / 'work_dir')
     assert Path(config.val_evaluator.ann_file).is_file()
+
+
+@pytest.mark.parametrize(
+    'make', [made.yolo_roboflow, made.label_studio, made.colour_masks, made.class_folders]
+)
+def test_its_images_can_be_moved(untried, tmp_path: Path, make):
+    data = make(tmp_path / 'data')
+    create_project(data, tmp_path / 'project')
+    data.rename(tmp_path / 'elsewhere')
+    with pytest.raises(UserError, match='data_root=FOLDER.*config.py'):
+        ConfigView(read_config(tmp_path / 'project')).require_files(SPLITS)
+    view = ConfigView(read_config(tmp_path / 'project', None, tmp_path / 'elsewhere'))
+    view.require_files(SPLITS)
+    with DefaultScope.overwrite_default_scope(view.scope):
+        for split in SPLITS:
+            assert DATASETS.build(view.split(split).dataset)[0]['inputs'].numel()
 
 
 def test_masks_of_objects_become_masks_of_classes(untried, tmp_path: Path):

@@ -389,7 +389,8 @@ def test_a_project_of_large_images_trains_on_tiles(untried, tmp_path: Path, task
     file = create_project(
         data, tmp_path / 'project', detector=detector, on_line=lines.append, epochs=1
     )
-    config = read_config(file)
+    data.rename(tmp_path / 'elsewhere')  # the tiles stay
+    config = read_config(file, None, tmp_path / 'elsewhere')
     assert config.val_cfg == dict(type='TiledValLoop', tile=config.tile, overlap=0.2)
     assert config.test_cfg == dict(type='TiledTestLoop', tile=config.tile, overlap=0.2)
     shown = '\n'.join(lines)

@@ -5,7 +5,6 @@ resize = dict(type='Resize', scale=(2048, 512), keep_ratio=True)
 # A mask is named like its image plus .png: a.jpg.png.
 dataset = dict(
     type='BaseSegDataset',
-    data_prefix=dict(seg_map_path='masks'),
     img_suffix='',
     seg_map_suffix='.png',
 )
