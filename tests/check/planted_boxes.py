@@ -271,6 +271,13 @@ MASKS = {
         changed('train', 'annotations', segmentation=[['1', '2', '30', '4', '5', '60']]),
         ERROR, 'train', 'id 2',
     ),
+    'polygons without the outer list': (
+        _each('annotations', lambda a, _: a.update(segmentation=a['segmentation'][0])),
+        ERROR, 'train', '58 of 58 masks that are not a list of',
+    ),
+    'polygons of points': (
+        _polygon(lambda p, _: p.tolist()), ERROR, 'train', '58 of 58 masks that are not a list of'
+    ),
     'polygons with y before x': (
         _polygon(lambda p, i: _flat(p[:, ::-1])), WARNING, 'train', '44 of 58 masks'
     ),
