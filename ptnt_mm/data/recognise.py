@@ -159,7 +159,9 @@ def read_labels(tree: Tree, recognised: Recognised) -> Labels:
             labels.report(path, UNREADABLE, _why_cut_off(path))
     for path in tree.images:
         if path not in spoken_of:
-            labels.report(path, 'images that no label refers to')
+            copied = tree.copies.get(path)
+            kind = 'copies of images' if copied else 'images that no label refers to'
+            labels.report(path, kind, f'equal to {tree.relative(copied)}' if copied else '')
     labels.notes += unread_pictures(tree.files)
     if tree.results:
         files = tree.first_few(tree.results)
