@@ -132,8 +132,8 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
         for form, why in found
         if form is not class_folders.FORMAT and form.read is not chosen[0].read
     ]
-    is_named = chosen[0] is not class_masks.FORMAT or class_masks.read_table(tree).names
-    if not is_named and (why := object_masks.why_may_be_numbered(tree)):
+    are_unnamed = chosen[0] is class_masks.FORMAT and class_masks.read_table(tree).file is None
+    if are_unnamed and (why := object_masks.why_may_be_numbered(tree)):
         others.append(f'{object_masks.NUMBERS.title} ({why}: `format=numbered-masks`)')
     if chosen[0] in _OF_PICTURES:
         # Pictures of any data set are in folders; labels in files are the clearer sign.

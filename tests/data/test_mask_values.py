@@ -279,20 +279,30 @@ def test_more_values_than_there_may_be_classes_are_said(tmp_path: Path):
     [
         (lambda i: drawn.indices(i, 3 + i), True, False),
         (lambda i: drawn.with_palette(drawn.indices(i, 3 + i)), True, False),
-        (lambda i: drawn.indices(i, 5), False, False),
+        (lambda i: drawn.indices(i, 5), False, True),
+        (lambda i: drawn.indices(i, 2) * np.uint16(9), False, True),
         (lambda i: drawn.indices(i, 1 + i % 2), False, True),
         (lambda i: drawn.indices(i, 3 + i) % 5, False, False),
         (lambda i: drawn.indices(i, 3 + i) * 2, False, True),
-        (lambda i: drawn.indices(i, 3) + i * (drawn.indices(i, 3) > 0), False, True),
+        (lambda i: drawn.indices(i, 3) + np.uint8(i) * (drawn.indices(i, 3) > 0), False, True),
     ],
-    ids=['numbers', 'palette', 'as many in each', 'few', 'several areas', 'even', 'tracks'],
+    ids=[
+        'numbers',
+        'palette',
+        'as many in each',
+        '16 bits',
+        'few',
+        'several areas',
+        'even',
+        'tracks',
+    ],
 )
 def test_numbers_that_differ_in_each_mask_are_objects(
     tmp_path: Path, mask_of: Callable, is_numbered: bool, may_be: bool
 ):
     def as_image(i: int) -> Image.Image:
         mask = mask_of(i)
-        return mask if isinstance(mask, Image.Image) else Image.fromarray(mask.astype(np.uint8))
+        return mask if isinstance(mask, Image.Image) else Image.fromarray(mask)
 
     tree = draw(tmp_path, as_image, 8)
     found = recognise(tree)
@@ -307,6 +317,39 @@ def test_numbers_that_differ_in_each_mask_are_objects(
     else:
         objects = {int(i.path.stem): len(i.objects) for i in read(tree, 'numbered-masks').images}
         assert objects == {i: 3 + i for i in range(COUNT)}
+
+
+def test_numbers_that_stay_with_their_objects_are_said(tmp_path: Path):
+    """The layout of the Cell Tracking Challenge."""
+    for i in range(COUNT):
+        for sequence in ('01', '02'):
+            drawn.put(drawn.photograph(i, 3).convert('L'), tmp_path / sequence / f't{i:03}.tif')
+            mask = Image.fromarray(drawn.indices(i, 3).astype(np.uint16))
+            drawn.put(mask, tmp_path / f'{sequence}_GT' / 'SEG' / f'man_seg{i:03}.tif')
+    found = recognise(Tree(tmp_path))
+    (other,) = found.others
+    assert found.format.name == 'class-masks' and '`format=numbered-masks`' in other
+    assert len(read(Tree(tmp_path), 'numbered-masks').images) == 2 * COUNT
+
+
+@pytest.mark.parametrize('mask_of', [lambda i: i % 3 + 1, lambda i: 2])
+def test_one_number_in_each_mask_is_said_if_it_differs(tmp_path: Path, mask_of: Callable):
+    tree = draw(tmp_path, lambda i: Image.fromarray(drawn.indices(i, 1) * np.uint8(mask_of(i))), 1)
+    assert bool(recognise(tree).others) == (mask_of(0) != mask_of(1))
+
+
+@pytest.mark.parametrize(
+    ('name', 'content'),
+    [
+        ('classes.txt', 'no\na\nb\n'),
+        ('class_dict.csv', 'name,r,g,b\nno,0,0,0\na,128,0,0\nb,0,128,0\n'),
+    ],
+)
+def test_values_with_names_are_not_said_to_be_objects(tmp_path: Path, name: str, content: str):
+    tree = draw(tmp_path, lambda i: drawn.with_palette(drawn.indices(i)))
+    assert recognise(tree).others
+    (tmp_path / name).write_text(content)
+    assert not recognise(Tree(tmp_path)).others
 
 
 @pytest.mark.parametrize('are_layers', [False, True], ids=['nested', 'layers'])
