@@ -263,6 +263,59 @@ def test_names_are_those_of_a_list(
     assert (class_of_each(labels, 0) == drawn.indices(0)).all()
 
 
+@pytest.mark.parametrize(
+    ('file', 'head', 'line'),
+    [
+        ('class.txt', '', '{n} {r} {g} {b} {name}'),
+        ('class.txt', 'n r g b name\n', '{n}\t{r}\t{g}\t{b}\t{name}'),
+        ('labels.txt', '', '{n}: {name} ({r}, {g}, {b})'),
+        ('colours.txt', '', '{name} {r} {g} {b} {n}'),
+        ('lut.txt', '# No. Label\n', '{n} {name} {r} {g} {b} 255'),
+        ('label.txt', '', '{n} {r} {g} {b} 1 1 1 "{name}"'),
+        ('class.csv', '', '{n},{r},{g},{b},{name}'),
+        ('class.csv', 'name;r;g;b;id\n', '{name};{r};{g};{b};{n}'),
+        ('class.csv', 'Red,Green,Blue,Class Name,ID\n', '{r},{g},{b},{name},{n}'),
+    ],
+)
+@pytest.mark.parametrize('has_colours', [False, True], ids=['values', 'colours'])
+def test_a_table_may_have_values_colours_and_names_in_any_order(
+    tmp_path: Path, file: str, head: str, line: str, has_colours: bool
+):
+    def mask_of(i: int) -> Image.Image:
+        pixels = drawn.indices(i)
+        return Image.fromarray(drawn.COLOURS[pixels] if has_colours else pixels)
+
+    order = [0, 2, 1] if 'ID' in head else [0, 1, 2]  # only a column with a name has any order
+    tree = draw(tmp_path, mask_of)
+    names = ('no class', 'traffic light', 'car2')
+    lines = []
+    for n in order:
+        r, g, b = drawn.COLOURS[n]
+        lines.append(line.format(n=n, r=r, g=g, b=b, name=names[n]))
+    (tmp_path / file).write_text(head + '\n'.join(lines))
+    labels = read(tree := Tree(tree.root))
+    assert labels.classes == [names[n] for n in order]
+    assert (class_of_each(labels, 0) == np.argsort(order)[drawn.indices(0)]).all()
+    assert not labels.notes and not labels.problems and not recognise(tree).others
+
+
+@pytest.mark.parametrize('first', [0, 1])
+def test_a_table_of_numbered_classes_keeps_their_numbers(tmp_path: Path, first: int):
+    tree = draw(tmp_path, lambda i: Image.fromarray(drawn.indices(i) + np.uint8(first)))
+    lines = (f'class {n + first} {n} 9 {n}' for n in range(3))
+    (tmp_path / 'class.txt').write_text('\n'.join(lines))
+    labels = read(Tree(tree.root))
+    assert labels.classes == [f'class {n + first}' for n in range(3)] and not labels.notes
+
+
+def test_a_value_without_a_line_is_named_with_its_share(tmp_path: Path):
+    tree = draw(tmp_path, lambda i: Image.fromarray(drawn.indices(i)))
+    (tmp_path / 'class.txt').write_text('1 128 0 0 a\n2 0 128 0 b\n')
+    labels = read(Tree(tree.root))
+    (note,) = labels.notes
+    assert labels.classes == ['a', 'b'] and 'the value 0, which class.txt lacks' in note
+
+
 def test_more_values_than_there_may_be_classes_are_said(tmp_path: Path):
     def mask_of(i: int) -> Image.Image:
         numbers = np.random.default_rng(i).choice(np.arange(1, 250), 8, replace=False)

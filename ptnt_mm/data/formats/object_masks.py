@@ -18,7 +18,7 @@ from ptnt_mm.data.class_masks import (
     read_values,
 )
 from ptnt_mm.data.decoding import DECODERS, why_unreadable
-from ptnt_mm.data.formats.class_masks import read_table
+from ptnt_mm.data.formats.class_tables import read_table
 from ptnt_mm.data.formats.format import Collector, Format
 from ptnt_mm.data.formats.mask_pairs import find_pairs, spread
 from ptnt_mm.data.formats.paired_masks import has_large_numbers, other_size, read_pairs
