@@ -54,7 +54,7 @@ def trace(network: nn.Module, file: str) -> LoadReport:
     except Exception as error:  # it is anyone's code
         # torch writes a line for each weight.
         lines = [line.strip() for line in str(error).splitlines()]
-        reason = printable(' '.join(lines[:2]), 300).rstrip('.')
+        reason = printable(' '.join(lines[:2]), 300).rstrip(' .')
         reasons = f', whose init_weights fails with {type(error).__name__}: {reason}'
         raise misfit(file, network, reasons, labels.weights(), own, OTHER_FILE) from error
     found = only_tensors(initialised.state_dict())
