@@ -21,6 +21,9 @@ VALUES = 256  # mmseg reads masks as 8-bit numbers
 IGNORED = 255
 """The index of ignored pixels, which mmseg excludes from loss and evaluation."""
 
+BLURRED = 32
+"""Levels by which JPEG may change black and white."""
+
 NAMES = 'mask_classes.txt'  # a class name on each line, in the order of the indices
 
 NO_CLASS = 'masks with values of no class'
@@ -29,7 +32,6 @@ _MANY = 300  # values; files with more are photographs, or have object numbers
 _MAIN = 64  # values that cover nearly all of a mask with soft edges
 _COLOUR = 1 << 24  # added to colours, beyond all greys
 _PALETTE = 1 << 32  # added to the indices of palettes, which stand before their colours
-_BLURRED = 32  # levels by which JPEG may change black and white
 _NOISE = 16  # values without an area; fewer may be classes of thin objects
 
 
@@ -222,7 +224,7 @@ def read_values(file: Path) -> np.ndarray:
 
 def _black_or_white(pixels: np.ndarray) -> np.ndarray:
     """The values before JPEG changed them."""
-    if (np.minimum(pixels, abs(pixels - IGNORED)) > _BLURRED).mean() > 0.01:
+    if (np.minimum(pixels, abs(pixels - IGNORED)) > BLURRED).mean() > 0.01:
         raise UnusableMaskError(
             LOSSY.what,
             'JPEG changed its values: export it again, as a PNG; converting the file does not help',
@@ -304,7 +306,7 @@ def without_soft_edges(masks: Iterable[np.ndarray]) -> set[int] | None:
     if len(edges) >= _NOISE:
         # Compression also changes values near edges, by a few levels; indices are far fewer.
         areas = _without_near(areas, counts)
-        is_near = np.abs(edges[:, None] - areas).min(1) <= _BLURRED
+        is_near = np.abs(edges[:, None] - areas).min(1) <= BLURRED
         explained = np.where(is_near, counts[edges], explained)
     return set(areas.tolist()) if explained.sum() >= 0.8 * counts[edges].sum() else None
 
@@ -313,7 +315,7 @@ def _without_near(values: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """The values without those that are near a more frequent one."""
     kept: list[int] = []
     for value in sorted(values.tolist(), key=lambda value: -counts[value]):
-        if all(abs(value - other) > _BLURRED for other in kept):
+        if all(abs(value - other) > BLURRED for other in kept):
             kept.append(value)
     return np.array(sorted(kept))
 

@@ -16,6 +16,7 @@ from ptnt_mm.data.formats import (
     cvat,
     kitti,
     labelme,
+    numbered_masks,
     object_masks,
     run_lengths,
     via,
@@ -46,15 +47,16 @@ FORMATS = (
     kitti.FORMAT,
     box_tables.FORMAT,
     run_lengths.FORMAT,
-    object_masks.FILES,
-    object_masks.NUMBERS,
+    object_masks.FORMAT,
+    numbered_masks.FORMAT,
     class_masks.FORMAT,
     class_folders.FORMAT,
 )
 """Formats with the clearest signs first; class folders match when nothing else does."""
 
-_BY_PICTURES = (object_masks.NUMBERS, class_masks.FORMAT)
-_OF_PICTURES = (*_BY_PICTURES, object_masks.FILES, class_folders.FORMAT)
+_IN_PAIRS = (numbered_masks.FORMAT, class_masks.FORMAT)
+_BY_NAMES = (object_masks.FORMAT, *_IN_PAIRS)
+_OF_PICTURES = (*_BY_NAMES, class_folders.FORMAT)
 
 CUT_OFF = 'it is truncated, or is not JSON or XML'
 
@@ -96,7 +98,7 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
         UserError: if there is no such format or task, or if none is found.
     """
     require_known(name, task)
-    forms = _BY_PICTURES if tree.pairs else FORMATS
+    forms = _IN_PAIRS if tree.pairs else FORMATS
     asked = [form for form in forms if name in (None, form.name)]
     if not asked:
         fit = ' and '.join(form.name for form in forms)
@@ -110,16 +112,13 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
         # Comparing the names of many pictures takes long. Beside label files it is done only if a
         # folder has a name for masks. Files with a mask for each object are no class masks.
         is_clear = any(other in fit for other, _ in found)
-        of_objects = any(other is object_masks.FILES for other, _ in found)
-        if is_clear and form in _BY_PICTURES and (of_objects or not has_folder_of_masks(tree)):
+        of_objects = any(other is object_masks.FORMAT for other, _ in found)
+        if is_clear and form in _BY_NAMES and (of_objects or not has_folder_of_masks(tree)):
             continue
         if why := form.find(tree):
             found.append((form, why))
-    is_asked = (name or task) and object_masks.NUMBERS in fit
-    is_found = any(form in fit for form, _ in found)
-    # What is asked for needs fewer signs.
-    if is_asked and not is_found and (why := object_masks.find_any_numbers(tree)):
-        found.append((object_masks.NUMBERS, why))
+    if (name or task) and not any(form in fit for form, _ in found):
+        found += [(form, why) for form in reversed(fit) if (why := form.find_any(tree))]
     chosen = next(((form, why) for form, why in found if form in fit), None)
     if chosen is None and task is not None and name is None and found:
         has = '; '.join(f'{form.title} ({why}) for {", ".join(form.tasks)}' for form, why in found)
@@ -135,8 +134,8 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
     ]
     are_classes = chosen[0] is class_masks.FORMAT
     table = read_table(tree).file if are_classes else None
-    if are_classes and table is None and (why := object_masks.why_may_be_numbered(tree)):
-        others.append(f'{object_masks.NUMBERS.title} ({why}: `format=numbered-masks`)')
+    if are_classes and table is None and (why := numbered_masks.why_may_be_numbered(tree)):
+        others.append(f'{numbered_masks.FORMAT.title} ({why}: `format=numbered-masks`)')
     if chosen[0] in _OF_PICTURES:
         # Pictures of any data set are in folders; labels in files are the clearer sign.
         seen = [item for item in unsupported_labels(tree) if item.format.kind != 'images']

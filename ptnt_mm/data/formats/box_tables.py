@@ -19,6 +19,7 @@ from ptnt_mm.data.decoding import FORMATS
 from ptnt_mm.data.encodings import decoded_text, is_utf16
 from ptnt_mm.data.formats.format import (
     NO_NUMBERS,
+    ONLY_CLASS,
     UNREADABLE,
     Collector,
     Format,
@@ -34,7 +35,6 @@ _HEAD = 2**16  # bytes that show the columns
 _ROWS = 50  # rows that show the columns of a table without a header
 _CORNERS = ('xmin', 'ymin', 'xmax', 'ymax')
 _NUMBERS = {*_CORNERS, 'width', 'height'}
-_ONLY_CLASS = 'object'  # of a table without classes
 _SIZE_OF_BOX = 'if the columns width and height have the size of the box, rename them'
 
 _NAMES = {
@@ -175,7 +175,7 @@ def _objects(
 ) -> Iterator[LabelledObject]:
     layout = table.layout
     for line, row in rows:
-        label = layout.cell(row, 'class') if 'class' in layout.columns else _ONLY_CLASS
+        label = layout.cell(row, 'class') if 'class' in layout.columns else ONLY_CLASS
         texts = [layout.cell(row, role) for role in _CORNERS]
         corners = [number(_with_point(text, table.delimiter)) for text in texts]
         shown = f'line {line}: {", ".join(row)[:80]}'

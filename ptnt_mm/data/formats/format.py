@@ -49,6 +49,7 @@ DAMAGED = 'images that cannot be opened'
 UNREADABLE = 'label files that cannot be read'
 EMPTY = 'it is empty'
 NO_NUMBERS = 'objects without usable coordinates'
+ONLY_CLASS = 'object'  # of objects without a class
 NO_AREA = 'shapes that are neither boxes nor areas'
 
 
@@ -66,6 +67,7 @@ class Format:
         write: Writes labels, if annotation tools open this format: the names of the classes, the
             images with polygons as masks, the folder that their names are relative to, and the
             folder to write to.
+        find_any: Searches with fewer signs, if the format or its task was asked for.
     """
 
     name: str
@@ -75,6 +77,7 @@ class Format:
     find: Callable[[Tree], str]
     read: Callable[[Tree], Labels]
     write: Callable[[Sequence[str], Sequence[LabelledImage], Path, Path], None] | None = None
+    find_any: Callable[[Tree], str] = lambda tree: ''
 
 
 @dataclass(frozen=True)

@@ -50,25 +50,43 @@ Texts = tuple[str, ...]
 Content = TypeVar('Content')
 
 
+@dataclass(frozen=True)
+class Further:
+    """Masks of one kind that are not read, as their images have another one.
+
+    Attributes:
+        image: The first of the images.
+        mask: Its mask of this kind.
+        count: The number of images.
+        is_alike: Whether they may show other objects or classes, and not the same in another way.
+    """
+
+    image: Path
+    mask: Path
+    count: int
+    is_alike: bool
+
+
 @dataclass
 class Pairs:
     """The images and masks of a folder.
 
     Attributes:
         masks: The mask of each image.
+        every: All masks of each image, with the words that only their own names have.
         aside: All masks, and pictures with labels painted on.
         unused: Masks without an image.
         painted: Pictures with labels painted on.
-        others: For each kind of further masks: an image, its other mask, and the number of such
-            images.
+        further: The kinds of masks that are not read.
         unclear: A mask, and two images with its name, if nothing shows which is meant.
     """
 
     masks: dict[Path, Path] = field(default_factory=dict)
+    every: dict[Path, dict[Path, Words]] = field(default_factory=dict)
     aside: set[Path] = field(default_factory=set)
     unused: list[Path] = field(default_factory=list)
     painted: list[Path] = field(default_factory=list)
-    others: list[tuple[Path, Path, int]] = field(default_factory=list)
+    further: list[Further] = field(default_factory=list)
     unclear: tuple[Path, Path, Path] | None = None
 
 
@@ -129,7 +147,7 @@ def find_pairs(tree: Tree) -> Pairs:
 def has_folder_of_masks(tree: Tree) -> bool:
     """Whether the name of a folder of pictures is that of masks, which is seen at once."""
     names = {name for file in tree.images for name in tree.folders(file)}
-    return any(_any(_MASK, _words(name)) for name in names)
+    return any(_any(_MASK, words_of(name)) for name in names)
 
 
 def _given(tree: Tree, given: str) -> Pairs:
@@ -192,23 +210,29 @@ def _found(tree: Tree) -> Pairs:
     images = _Images([p for p, role in roles.items() if role is not _MASK])
     candidates = masks or images.twins({p for p, role in roles.items() if role is _IMAGE})
     pairs = Pairs()
-    kinds: dict[Kind, dict[Path, Path]] = defaultdict(dict)
-    for mask in candidates:
+    kinds: dict[Kind, dict[Path, dict[Path, Words]]] = defaultdict(lambda: defaultdict(dict))
+    for mask in candidates or images.numbered():
         if (found := images.of(mask, pairs, tree)) is not None:
-            image, kind = found
-            kinds[kind].setdefault(image, mask.file)
-    ranks: dict[Path, tuple] = {}
+            image, folders, words = found
+            kind = folders, tuple(word for word in words if not word.isdigit())
+            kinds[kind][image][mask.file] = words
     for kind in sorted(kinds, key=lambda kind: (*_rank(kind), -len(kinds[kind]), kind)):
-        of_kind = kinds[kind]
-        if not _are_flat(of_kind, _PHOTOGRAPH if masks else _FLAT):
+        first = {image: next(iter(masks)) for image, masks in kinds[kind].items()}
+        if not _are_flat(first, _PHOTOGRAPH if masks else _FLAT):
             continue
-        pairs.aside |= set(of_kind.values())
-        known = [image for image in of_kind if image in pairs.masks]
-        if not known or 2 * len(known) < len(of_kind):
-            pairs.masks = of_kind | pairs.masks
-            ranks = dict.fromkeys(of_kind, _rank(kind)) | ranks
-        elif ranks[known[0]] == _rank(kind):
-            pairs.others.append((known[0], of_kind[known[0]], len(known)))
+        for image, of_image in kinds[kind].items():
+            pairs.every.setdefault(image, {}).update(of_image)
+            pairs.aside |= of_image.keys()
+        known = [image for image in first if image in pairs.masks]
+        if candidates and 2 * len(known) < len(first):
+            pairs.masks = first | pairs.masks
+        several = [image for image, found in kinds[kind].items() if len(found) > 1]
+        second = {image: list(kinds[kind][image])[1] for image in several if image in pairs.masks}
+        is_alike = _rank(kind)[:2] == (False, False)
+        for other in ({image: first[image] for image in known}, second):
+            if other:
+                image, mask = next(iter(other.items()))
+                pairs.further.append(Further(image, mask, len(other), is_alike))
     pairs.unused = sorted({mask.file for mask in masks} - pairs.aside)
     if pairs.masks:
         pairs.painted = sorted(p.file for p in painted)
@@ -224,15 +248,20 @@ def _pictures(tree: Tree) -> list[_Picture]:
     plain = {name: _ORDINAL.sub('', name) for name in names}
     times = Counter(name.casefold() for name in plain.values())
     plain = {name: other if times[other.casefold()] == 1 else name for name, other in plain.items()}
-    words = {name: _words(_VERSION.sub(' ', other)) for name, other in plain.items()}
+    words = {name: words_of(_VERSION.sub(' ', other)) for name, other in plain.items()}
     folders = {file.parent: tree.folders(file) for file in files}
     known = {path: _Folder([words[name] for name in names]) for path, names in folders.items()}
-    return [_Picture(file, _words(file.stem), known[file.parent]) for file in files]
+    return [_Picture(file, words_of(file.stem), known[file.parent]) for file in files]
 
 
-def _words(text: str) -> Words:
+def words_of(text: str) -> Words:
     """SegmentationClass_01b -> segmentation, class, 01, b."""
     return tuple(_WORD.findall(_ANNOT.sub(' ', _CAMEL.sub(' ', text)).casefold()))
+
+
+def is_of_masks(word: str) -> bool:
+    """Whether a word of a name tells that a picture is a mask."""
+    return _fits(_MASK, word)
 
 
 def _any(pattern: re.Pattern, words: Iterable[str]) -> bool:
@@ -264,8 +293,17 @@ class _Images:
             or (p.stem in stems and p not in named)
         ]
 
-    def of(self, mask: _Picture, pairs: Pairs, tree: Tree) -> tuple[Path, Kind] | None:
-        """The image of a mask, and its kind: the words by which masks differ from images."""
+    def numbered(self) -> list[_Picture]:
+        """The pictures with the name of another one, and more that has a number."""
+
+        def has_more(picture: _Picture) -> bool:
+            names = (name for name, more in _names(picture, _MASK) if any(map(str.isdigit, more)))
+            return any(name in self._by_name for name in names)
+
+        return list(filter(has_more, self._pictures))
+
+    def of(self, mask: _Picture, pairs: Pairs, tree: Tree) -> tuple[Path, Words, Words] | None:
+        """The image of a mask, and the words that only the mask's folders and name have."""
         for name, others in _names(mask, _MASK):
             same = [p for p in self._by_path.get((name, mask.folder.own), ()) if p is not mask]
             known = same or [p for p in self._by_name.get(name, ()) if p is not mask]
@@ -281,7 +319,7 @@ class _Images:
             if elsewhere and not tree.are_copies([image.file, *elsewhere]):
                 pairs.unclear = mask.file, image.file, elsewhere[-1]
             words = sorted(mask.folder.words - image.folder.words - mask.folder.numbers)
-            return image.file, (tuple(words), others)
+            return image.file, tuple(words), others
         return None
 
 
@@ -289,18 +327,17 @@ def _names(picture: _Picture, pattern: re.Pattern) -> Iterator[tuple[Words, Word
     """Names that a picture may share with its partner, the longest first; and the other words.
 
     The others are words of the pattern at the beginning, and all from one of the pattern on; for
-    masks, from any word on: D_7_SP. A name with numbers keeps some.
+    masks, from any word on: D_7_SP. The name of an image with numbers keeps some.
     """
     stem = picture.stem
     leading = list(takewhile(lambda w: pattern.fullmatch(w) and not w.isdigit(), stem))
-    least = int(any(map(str.isdigit, stem)))
+    least = int(pattern is _IMAGE and any(map(str.isdigit, stem)))
     for start in dict.fromkeys((0, len(leading))):
         for end in range(len(stem), start, -1):
             name, others = stem[start:end], stem[end : end + 1]
             # nnU-Net's images end in _0000.
-            is_any = others == ('0000',) if pattern is _IMAGE else not any(map(str.isdigit, others))
-            may_end = is_any or _any(pattern, others)
-            if (may_end or not others) and sum(map(str.isdigit, name)) >= least:
+            may_end = pattern is _MASK or others in ((), ('0000',)) or _any(pattern, others)
+            if may_end and sum(map(str.isdigit, name)) >= least:
                 yield name, stem[:start] + stem[end:]
     if len(leading) == len(stem) and picture.folder.parts:
         yield picture.folder.parts[-1], stem  # 7/image.png and 7/mask.png

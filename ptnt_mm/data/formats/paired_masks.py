@@ -16,13 +16,15 @@ from ptnt_mm.data.class_masks import (
 )
 from ptnt_mm.data.decoding import DECODERS, why_unreadable
 from ptnt_mm.data.formats.format import Collector
-from ptnt_mm.data.formats.mask_pairs import Content, find_pairs, option_for, spread
+from ptnt_mm.data.formats.mask_pairs import Content, Pairs, find_pairs, option_for, spread
 from ptnt_mm.data.image_files import DROP_ROTATION, is_on_its_side
 from ptnt_mm.data.labels import LabelledImage
 from ptnt_mm.data.many_files import on_threads
 from ptnt_mm.data.tree import Tree, split_in
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted
+
+_SHOWN = 3  # kinds of masks that are not read
 
 
 def read_pairs(
@@ -42,8 +44,9 @@ def read_pairs(
         The image, its mask, and the result of ``content_of``.
     """
     labels = collector.labels
-    masks = _set_masks_aside(collector)
-    by_folder = _splits_in_folders(collector.tree, masks)
+    found = set_masks_aside(collector)
+    labels.notes += _not_read(collector.tree, found)
+    masks, by_folder = found.masks, splits_in_folders(collector.tree, found.masks)
     pairs = [
         (image, mask)
         for path, mask in masks.items()
@@ -83,7 +86,7 @@ def other_size(mask: np.ndarray, image: LabelledImage) -> str:
     return shown
 
 
-def _splits_in_folders(tree: Tree, images: Iterable[Path]) -> dict[Path, str | None]:
+def splits_in_folders(tree: Tree, images: Iterable[Path]) -> dict[Path, str | None]:
     """The split of each image by a word of a folder, as in train_images, if there are several."""
     found = {}
     for image in images:
@@ -101,27 +104,41 @@ def has_large_numbers(masks: Sequence[Path]) -> bool:
     return False
 
 
-def _set_masks_aside(collector: Collector) -> dict[Path, Path]:
-    """The mask of each image; masks are not images, and those without an image are reported."""
+def set_masks_aside(collector: Collector) -> Pairs:
+    """The images and their masks, which are not images; those without an image are reported."""
     labels, tree, pairs = collector.labels, collector.tree, find_pairs(collector.tree)
     if pairs.unclear is not None:
         mask, first, second = map(tree.relative, pairs.unclear)
         option = option_for(tree, pairs.unclear[1], pairs.unclear[0], len(pairs.masks))
         raise UserError(
-            f'{tree.root}: {mask} may be the mask of {first} or of {second}: give the names with '
-            f'{option}'
+            f'{tree.root}: {mask} may be the mask of {first} or of {second}: remove one, or give '
+            f'the names with {option}'
         )
     labels.aside = set(pairs.aside)
     if pairs.painted:
         pictures = counted(len(pairs.painted), 'picture')
         example = tree.relative(pairs.painted[0])
         labels.notes.append(f'{pictures} with labels painted on are not read, such as {example}')
-    for image, other, count in pairs.others:
-        used = tree.relative(pairs.masks[image])
-        labels.notes.append(
-            f'{counted(count, "image")} with another mask: {used} is read, and not '
-            f'{tree.relative(other)}, which {option_for(tree, image, other, count)} would read'
-        )
     for mask in pairs.unused:
         labels.report(mask, 'masks without an image')
-    return pairs.masks
+    return pairs
+
+
+def _not_read(tree: Tree, pairs: Pairs) -> list[str]:
+    """Remarks about images with several masks, of which one is read."""
+    lines = []
+    for other in pairs.further[:_SHOWN]:
+        used, unused = tree.relative(pairs.masks[other.image]), tree.relative(other.mask)
+        option = option_for(tree, other.image, other.mask, other.count)
+        lines.append(
+            f'{counted(other.count, "image")} with another mask: {used} is read, and not {unused}, '
+            f'which {option} would read'
+        )
+    if (more := len(pairs.further) - _SHOWN) > 0:
+        lines.append(f'{counted(more, "more kind")} of masks are not read either')
+    if any(other.is_alike for other in pairs.further):
+        lines[-1] += (
+            '; if each mask is one object, or the area of one class, `format=object-masks` reads '
+            'all of them, with the classes in their names'
+        )
+    return lines

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ptnt_mm.data.formats.format import NO_NUMBERS, Collector, Format, read_text
+from ptnt_mm.data.formats.format import NO_NUMBERS, ONLY_CLASS, Collector, Format, read_text
 from ptnt_mm.data.labels import LabelledImage, LabelledObject, Labels
 from ptnt_mm.data.masks import box_of
 from ptnt_mm.data.tree import Tree, split_in
@@ -19,7 +19,6 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import first_few
 
 _WITH_CLASS = re.compile(r'(.+\.\w+)_(.+)')  # Image_Label
-_CLASS = 'object'
 # Columns, in lower case and without other characters than letters; the first that is found counts.
 _NAMES = ('image(?!height|width|size).*', 'file.*', 'id')
 _RUNS = ('encodedpixels.*', 'rle.*')
@@ -62,7 +61,7 @@ def _rows(file: Path) -> dict[str, list[tuple[str, str]]]:
     for row in reader:
         cells = {column: row[name] or '' for column, name in columns.items()}
         name, runs = cells[of_images], cells[of_runs]
-        label = cells.get('classid') or cells.get('class') or _CLASS
+        label = cells.get('classid') or cells.get('class') or ONLY_CLASS
         if with_class := _WITH_CLASS.fullmatch(name):
             name, label = with_class.groups()
         found.setdefault(name, []).append((label, runs))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ptnt_mm.data.coco import read_json
-from ptnt_mm.data.formats.format import MISSING, NO_AREA, NO_NUMBERS, Collector, Format
+from ptnt_mm.data.formats.format import MISSING, NO_AREA, NO_NUMBERS, ONLY_CLASS, Collector, Format
 from ptnt_mm.data.labels import LabelledObject, Labels, outlined
 from ptnt_mm.data.masks import ellipse
 from ptnt_mm.data.tree import Tree
@@ -20,7 +20,6 @@ from ptnt_mm.utils.text import first_few
 _IMAGES, _ATTRIBUTES = '_via_img_metadata', '_via_attributes'
 _CLASS_NAMES = ('class', 'label', 'category', 'name', 'type', 'object')
 _CHOICES = ('dropdown', 'radio')  # the types of attributes that VIA exports as COCO's categories
-_ONLY_CLASS = 'object'  # of regions without attributes
 
 
 def _find(tree: Tree) -> str:
@@ -136,7 +135,7 @@ def _objects(
 ) -> Iterator[LabelledObject]:
     for i, region in enumerate(_regions(image)):
         value = _dict_of(region, 'region_attributes').get(attribute)
-        chosen = _chosen(value) if attribute else [_ONLY_CLASS]
+        chosen = _chosen(value) if attribute else [ONLY_CLASS]
         where = f'region {i} in {image["filename"]}'
         if len(chosen) != 1:
             why = f' has {len(chosen)} values of {attribute}' if chosen else ''
