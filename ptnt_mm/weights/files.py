@@ -36,7 +36,12 @@ from ptnt_mm.weights.reader.tensors_file import read_metadata, require_package
 _METADATA = ('epoch', 'iter', 'time', 'seed', 'mmengine_version', 'dataset_meta', 'arch', 'metric')
 
 # Entries of the card of weights from ``ptnt pretrain``.
-_CARD = ('backbone', 'teacher', 'images', 'views', 'size', 'command', 'sources', 'ptnt_mm')
+# fmt: off
+_CARD = (
+    'backbone', 'teacher', 'images', 'value_range', 'views', 'size', 'command', 'sources',
+    'ptnt_mm',
+)
+# fmt: on
 
 # The largest size, in pixels, for which a backbone is built.
 _MAX_SIZE = 2**14
