@@ -39,7 +39,8 @@ ONEDL = {
 }
 
 # PTNT_HOSTS=onedl pip install '.[det]' installs the forks: an extra can only add to what a package
-# needs, and both engines would share one folder.
+# needs, and both engines would share one folder. A wheel that needs other packages has another
+# version, such as 1.0+onedl.
 FAMILIES = {'': ORIGINALS, 'onedl': ONEDL}
 if (family := os.environ.get('PTNT_HOSTS', '')) not in FAMILIES:
     sys.exit(f'PTNT_HOSTS={family} is unknown: set it to onedl, or unset it for the originals')
@@ -56,6 +57,8 @@ CORE = [
     'safetensors>=0.4.5',
     'shtab>=1.10',
 ]
+
+ONNX = ['onnx>=1.18', 'onnxruntime>=1.20', 'onnxscript>=0.5']
 
 EXTRAS = {
     'det': [*HOSTS['mmdet'], 'pycocotools>=2.0.8', *HOSTS['mmcv']],
@@ -77,8 +80,10 @@ EXTRAS = {
         'vl-convert-python>=1.7',
     ],
     # `ptnt export`, to ONNX.
-    'export': ['onnx>=1.18', 'onnxruntime>=1.20', 'onnxscript>=0.5'],
+    'export': ['torch>=2.9', *ONNX],
     'dev': [
+        # The tests of exported files run on any torch.
+        *ONNX,
         'hypothesis>=6.100',
         'import-linter>=2.1',
         # Generates and runs the notebook of the tutorial.
@@ -114,7 +119,8 @@ EXTRAS['all'] = sorted({*(name for extra in ALL for name in EXTRAS[extra]), 'sci
 def version() -> str:
     """Read the version as written in ptnt_mm/version.py; importing it would need torch."""
     text = (ROOT / 'ptnt_mm' / 'version.py').read_text(encoding='utf-8')
-    return re.search(r"^__version__ = '(.+)'$", text, re.MULTILINE).group(1)
+    public = re.search(r"^__version__ = '(.+)'$", text, re.MULTILINE).group(1)
+    return f'{public}+{family}' if family else public
 
 
 def description() -> str:

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from ptnt_mm.utils.imports import let_idle_threads_sleep
 from ptnt_mm.version import __version__
 
-__all__ = ['__version__', 'engine', 'get_config', 'models', 'register']
+__all__ = ['__version__', 'register']  # and what `register` adds
 
 
 @cache
@@ -42,6 +42,7 @@ def register() -> None:
     from ptnt_mm import engine, models, side_effects
     from ptnt_mm.config.zoo import get_config
 
+    __all__.extend(('engine', 'get_config', 'models'))
     side_effects.apply()
 
 

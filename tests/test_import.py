@@ -91,6 +91,20 @@ print(json.dumps(vars(CheckpointLoader)['load_checkpoint'] is loader))
     assert _run_forked(code, tmp_path) is False
 
 
+def test_it_needs_no_module_that_windows_lacks(tmp_path: Path):
+    code = """
+import json, sys
+from pathlib import Path
+from mmengine.registry import MODELS
+sys.modules.update(dict.fromkeys('fcntl grp posix pwd resource syslog termios'.split()))
+import ptnt_mm
+from ptnt_mm.engine.work_dir import lock_work_dir
+with lock_work_dir(Path()):
+    print(json.dumps('PyramidTNT' in MODELS.module_dict))
+"""
+    assert _run_forked(code, tmp_path)
+
+
 @pytest.mark.parametrize('method', ['fork', 'spawn'])
 def test_a_main_program_may_register_classes_later(tmp_path: Path, method: str):
     """In its own process; a worker registers on import."""
@@ -106,14 +120,15 @@ def registered(_=None):
     return 'StopAtNaNHook' in HOOKS.module_dict
 
 if __name__ == '__main__':
-    import ptnt_mm
+    from ptnt_mm import *
     assert 'torch' not in sys.modules and not registered()
     if '{method}' == 'fork':
-        ptnt_mm.register()
+        register()
     with multiprocessing.get_context('{method}').Pool(1) as pool:
         assert pool.map(registered, [0]) == [True]
-    ptnt_mm.register()
-    assert registered() and ptnt_mm.get_config
+    register()
+    from ptnt_mm import *
+    assert registered() and get_config('demo_gfl_ptnt_ti')
 """)
     subprocess.run([sys.executable, script], check=True)
 

@@ -1,6 +1,7 @@
 """Links work; the contents list every page, and the config reference every class."""
 
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,21 @@ def test_pages_that_the_code_names_are_there():
         for page, anchor in re.findall(r'\b(docs/[\w/]+\.md)(?:#([\w-]+))?', file.read_text()):
             assert (ROOT / page).is_file(), f'{file.relative_to(ROOT)}: there is no {page}'
             assert not anchor or anchor in anchors(ROOT / page), f'{page} has no #{anchor}'
+
+
+def test_functions_that_the_code_names_by_their_module_are_there():
+    files = list(ROOT.glob('ptnt_mm/**/*.py'))
+    names = ('.'.join(file.relative_to(ROOT).with_suffix('').parts) for file in files)
+    modules = {each.removesuffix('.__init__') for each in names}
+    words = {word for module in modules for word in module.split('.')}
+    for file in files:
+        for path, word in re.findall(r'`~?((?:\w+\.)*\w+)\.(\w+)`', file.read_text()):
+            if not words.issuperset(path.split('.')) or word in ('html', 'json', 'py', 'txt'):
+                continue
+            owners = [module for module in modules if f'.{module}'.endswith(f'.{path}')]
+            found = (hasattr(import_module(owner), word) for owner in owners)
+            is_module = any(f'{owner}.{word}' in modules for owner in owners)
+            assert is_module or any(found), f'{file}: there is no {path}.{word}'
 
 
 def test_every_page_is_in_the_contents_once():

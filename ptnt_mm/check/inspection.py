@@ -58,7 +58,6 @@ from ptnt_mm.config.read import require_keys
 from ptnt_mm.config.safeguards import safeguard_names
 from ptnt_mm.config.tta import check_tta_scales
 from ptnt_mm.config.view import ConfigView
-from ptnt_mm.models.backbone import Backbone
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import (
     Finding,
@@ -134,9 +133,8 @@ def check_before_training(view: ConfigView) -> list[str]:
     inspection.check_settings()
     if not inspection.errors:
         inspection.check_data()
-        # This package's backbones refuse weights themselves; of others, MMEngine only warns.
-        if not isinstance(getattr(inspection.model, 'backbone', None), Backbone):
-            inspection.run('weights', check_weights_fit(view, inspection.model))
+        if inspection.model is not None:
+            inspection.run('weights', check_weights_fit(view, inspection.model, download=True))
         inspection.check_steps()
     # No run can go on without a model.
     is_hopeless = inspection.model is None and 'model' in inspection.failed

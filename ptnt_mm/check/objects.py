@@ -11,12 +11,15 @@ from ptnt_mm.config.settings import dicts_within, short_name, type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.data.boxes import (
     CORNER_AND_SIZE,
+    Cause,
     Listed,
     find_cause,
     judge,
     judge_repeats,
     near_the_corner,
+    of_stored_pixels,
 )
+from ptnt_mm.data.image_files import is_on_its_side
 from ptnt_mm.data.masks import BROKEN, FORM_RULES, MASK_RULES, Mask, rule_for
 from ptnt_mm.utils.findings import (
     Finding,
@@ -135,11 +138,12 @@ def check_boxes(data: list[DetectionDataset]) -> Iterator[Finding]:
         if dataset.file is None or not dataset.file.annotations:
             continue
         # A single mistake may explain why all boxes are wrong.
-        if cause := find_cause(dataset.boxes, CORNER_AND_SIZE):
-            yield from _report_boxes(
-                Severity.ERROR, dataset, cause.chosen, cause.what, cause.advice
-            )
-            continue
+        cause = _of_stored_pixels(dataset) or find_cause(dataset.boxes, CORNER_AND_SIZE)
+        if cause is not None:
+            severity = Severity.ERROR if cause.is_sure else Severity.WARNING
+            yield from _report_boxes(severity, dataset, cause.chosen, cause.what, cause.advice)
+            if cause.is_sure:
+                continue
         found = list(_findings_of_boxes(dataset))
         # In a different unit, all boxes of all images are there.
         if corner := near_the_corner(dataset.boxes):
@@ -147,6 +151,17 @@ def check_boxes(data: list[DetectionDataset]) -> Iterator[Finding]:
             advice = f'{why}; COCO has {CORNER_AND_SIZE.text} in pixels: convert them'
             found.append(warning(dataset.name, what, advice))
         yield from found or [ok(dataset.name, counted(len(dataset.boxes.values), 'box'))]
+
+
+def _of_stored_pixels(data: DetectionDataset) -> Cause | None:
+    if not data.boxes.is_beyond.any() or not data.images:
+        return None
+    images = dict(zip(data.file.images, data.images, strict=True))
+    paths = {key: image.path for key, image in images.items() if image.path is not None}
+    turned = {key for key, path in paths.items() if is_on_its_side(path)}
+    return of_stored_pixels(
+        data.boxes, np.array([entry['image_id'] in turned for entry in data.file.annotations])
+    )
 
 
 def _findings_of_boxes(data: DetectionDataset) -> Iterator[Finding]:

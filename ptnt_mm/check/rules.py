@@ -35,7 +35,7 @@ class Setting:
 
 
 Predicate = Callable[[Setting], object]
-"""Whether a setting is wrong. A returned string replaces ``{found}`` in the message."""
+"""Whether a setting is wrong. A returned string replaces ``{found}`` in the texts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class Rule:
         is_wrong: Whether a value is wrong.
         severity: How bad that is.
         what: The message; ``{value}`` and ``{found}`` are filled in.
-        advice: What to do.
+        advice: What to do; they are filled in here, too.
         scopes: The hosts that it applies to; empty for all.
         kinds: The classes of the dicts that have the setting; empty for all.
     """
@@ -72,8 +72,9 @@ class Rule:
         if self.kinds and type_name(setting.beside) not in self.kinds:
             return
         if found := self.is_wrong(setting):
-            what = self.what.format(value=setting.value, found=found)
-            yield Finding(self.severity, setting.path, what, self.advice)
+            values = dict(value=setting.value, found=found)
+            texts = (text.format(**values) for text in (self.what, self.advice))
+            yield Finding(self.severity, setting.path, *texts)
 
 
 def check_rules(view: ConfigView, rules: Iterable[Rule], keys: Iterable[str]) -> Iterator[Finding]:

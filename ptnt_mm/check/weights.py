@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from ptnt_mm.check.trial.setup import undisturbed
 from ptnt_mm.config.class_names import compare_class_names
 from ptnt_mm.config.initial_weights import check_start
 from ptnt_mm.config.settings import type_name
@@ -12,7 +13,9 @@ from ptnt_mm.config.view import ConfigView
 from ptnt_mm.models.backbone import Backbone
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, error, note, ok, warning
-from ptnt_mm.weights.pretrained import pretrained_init, try_pretrained
+from ptnt_mm.utils.text import first_few
+from ptnt_mm.weights.fit import BackboneOfWhole, fit
+from ptnt_mm.weights.pretrained import pretrained_parts, try_pretrained
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 from ptnt_mm.weights.reader.files import is_address
 from ptnt_mm.weights.reader.read import read_checkpoint
@@ -43,25 +46,51 @@ def check_weights_are_there(view: ConfigView) -> Iterator[Finding]:
         yield error('model.backbone', str(err))
 
 
-def check_weights_fit(view: ConfigView, model: nn.Module) -> Iterator[Finding]:
-    """Read the file that training starts from, without running any code in it, and load it."""
-    weights = view.starting_weights
-    if weights is None:
+def check_weights_fit(
+    view: ConfigView, model: nn.Module, download: bool = False
+) -> Iterator[Finding]:
+    """Read the files that training starts from, without running any code in them, and load them.
+
+    Args:
+        view: The config.
+        model: Its model, whose own backbones are changed.
+        download: Whether to download what is at an address, and not in the cache.
+    """
+    if view.config.get('resume'):
         return
-    if is_address(weights):
-        yield note('Weights', f'{weights} is an address: it was not downloaded')
-        return
-    backbone = getattr(model, 'backbone', None)
-    init = None if view.load_from else pretrained_init(getattr(backbone, 'init_cfg', None))
     try:
-        report = try_pretrained(backbone, weights, init)
+        if view.load_from:
+            starts = [('model', model, view.load_from)]
+        else:
+            starts = list(pretrained_parts(model))
+        for path, part, file in starts:
+            if is_address(file) and not download:
+                yield note('Weights', f'{file} is an address: it was not downloaded')
+            else:
+                yield from _check_fit(view, path, part, file)
     except CheckpointError as err:
         yield error('Weights', str(err), 'ptnt checkpoint inspect shows the content of a file')
-        return
-    if report is None:
-        yield note('Weights', f'{weights} is for a different backbone: it was not checked')
+
+
+def _check_fit(view: ConfigView, path: str, part: nn.Module, file: str) -> Iterator[Finding]:
+    if view.load_from:
+        report = fit(read_checkpoint(file, 'meta'), part, BackboneOfWhole(), file).report
     else:
-        yield ok('Weights', f'{len(report.loaded)} weights of the backbone fit')
+        with undisturbed(view.scope):
+            report = try_pretrained(part)
+    number = len(report.loaded) + len(report.resized)
+    what = 'the backbone' if view.load_from or path == 'backbone' else path or 'the model'
+    if view.load_from and not number:
+        yield note('Weights', f'{file} was not compared: the model has no backbone')
+        return
+    beside = f'; {file} has {len(report.unused)} more' if report.unused else ''
+    yield ok('Weights', f'{number} weights of {what} fit{beside}')
+    if report.drawn:
+        yield warning(
+            'Weights',
+            f'{len(report.drawn)} weights of {what} are not in {file} and start at random: '
+            f'{first_few(report.drawn)}',
+        )
 
 
 def check_stored_names(

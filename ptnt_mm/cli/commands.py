@@ -66,7 +66,7 @@ def new(args: Namespace) -> int:
             f'{from_here(page)}: your data as the network will see it; look at it before you train'
         )
     except Exception as error:  # a project without this page is complete
-        show_wrapped(for_user(f'There is no page about the data: {one_line(error)}'))
+        show_wrapped(f'There is no page about the data: {one_line(error)}')
     show(following)
     return int(bool(errors))
 
@@ -302,6 +302,7 @@ def complexity(args: Namespace) -> None:
     """Count a model's operations."""
     with importing():
         from ptnt_mm.complexity import build_by_name, measure_complexity
+        from ptnt_mm.config.causes import one_line
         from ptnt_mm.config.read import parse_options
 
     options = parse_options(args.cfg_options)
@@ -312,7 +313,7 @@ def complexity(args: Namespace) -> None:
                 found = measure_complexity(build_by_name(args.model, options), tuple(args.shape))
         except (MemoryError, RuntimeError, ValueError) as error:
             size = 'x'.join(map(str, args.shape))
-            raise UserError(f'{args.model} cannot be run at {size}: {error}') from error
+            raise UserError(f'{args.model} cannot be run at {size}: {one_line(error)}') from error
         results = {'model': args.model, **found.to_dict()}
         if args.format == 'table':
             print(found.to_table())

@@ -13,7 +13,7 @@ from ptnt_mm.cli.options import COMMANDS
 from ptnt_mm.utils.text import suggest
 from ptnt_mm.version import __version__
 
-_WITH_HOOKS = ('train', 'test', 'report', 'export')
+_WITH_HOOKS = ('train', 'test', 'report', 'export', 'pretrain')
 """Commands that run hooks and log writers of a config, which may rely on Python's normal exit."""
 
 _COMMANDS_ELSEWHERE = dict(

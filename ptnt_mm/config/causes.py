@@ -12,6 +12,7 @@ from typing import Any
 
 from ptnt_mm.config import recognisers as by
 from ptnt_mm.config.frames import failing_line
+from ptnt_mm.utils.errors import message_of
 
 
 class Kind(Enum):
@@ -162,7 +163,7 @@ def one_line(error: BaseException, named: bool = False) -> str:
         named: Whether to put the name of the class before the message too.
     """
     name = type(error).__name__
-    message, _, rest = str(error).strip().partition('\n')
+    message, _, rest = message_of(error).strip().partition('\n')
     if ' in DataLoader worker process ' in message:
         # torch makes the worker's traceback the message; its last line has the name, too.
         return rest.rpartition('\n')[2]

@@ -6,7 +6,7 @@ import warnings
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 
-from ptnt_mm.config.causes import Kind, explain
+from ptnt_mm.config.causes import Kind, explain, one_line
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.imports import without_garbage_collection
 
@@ -58,4 +58,6 @@ def import_host(scope: str) -> None:
         absent = explain(error, Kind.PACKAGE)
         raise UserError(f'{scope} cannot be imported: {absent}') from error
     except (ImportError, AssertionError) as error:
-        raise UserError(f'{scope} cannot be imported: {error}. Run ptnt doctor') from error
+        raise UserError(
+            f'{scope} cannot be imported: {one_line(error)}. Run ptnt doctor'
+        ) from error

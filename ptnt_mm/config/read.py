@@ -20,7 +20,7 @@ from ptnt_mm.config.registered import classes_named
 from ptnt_mm.config.settings import flat_settings, scope_of
 from ptnt_mm.config.zoo import config_from_file, find_config
 from ptnt_mm.models.backbone import full_names, read_arch
-from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.errors import UserError, in_quotes
 from ptnt_mm.utils.text import first_few, printable, unknown_name
 
 # Top-level keys of a config that MMEngine and the hosts read, besides the runner's arguments.
@@ -146,7 +146,7 @@ def apply_options(config: Config, options: dict) -> None:
     try:
         config.merge_from_dict(options)
     except Exception as error:  # MMEngine checks none of the values that it merges
-        reason = printable(str(error.args[0] if error.args else error))
+        reason = printable(in_quotes(str(error.args[0] if error.args else error)))
         raise UserError(f'`options` {" ".join(options)}: {reason}') from error
 
 

@@ -13,7 +13,7 @@ from mmengine.dist import get_world_size
 
 from ptnt_mm.config.frames import evaluated_split, failed_download, last_built
 from ptnt_mm.config.registered import arguments_of, registered_names
-from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.errors import UserError, message_of
 from ptnt_mm.utils.text import unknown_name
 from ptnt_mm.utils.versions import HOST_IMPORTS, HOST_PACKAGES, provider
 
@@ -103,7 +103,7 @@ def refused_argument(error: BaseException) -> dict | None:
 def failed_data_download(error: BaseException) -> dict | None:
     """Recognise a failed download of a data set."""
     found = failed_download(error) if isinstance(error, OSError) else None
-    return found and dict(url=found[0], folder=found[1], error=error)
+    return found and dict(url=found[0], folder=found[1], error=message_of(error))
 
 
 def missing_file(error: BaseException) -> dict | None:
@@ -129,7 +129,7 @@ def _absent(error: BaseException) -> set[str] | None:
 
 def absent_setuptools(error: BaseException) -> dict | None:
     """Recognise a library that needs an older setuptools."""
-    return dict(error=error) if 'pkg_resources' in (_absent(error) or ()) else None
+    return dict(error=message_of(error)) if 'pkg_resources' in (_absent(error) or ()) else None
 
 
 def absent_host(error: BaseException) -> dict | None:
@@ -138,13 +138,13 @@ def absent_host(error: BaseException) -> dict | None:
     for name, package in HOST_IMPORTS.items():
         more = HOST_PACKAGES[package]
         if words & {name, package, *more.split()}:
-            return dict(error=error, packages=f'{provider(package)}{more}')
+            return dict(error=message_of(error), packages=f'{provider(package)}{more}')
     return None
 
 
 def absent_package(error: BaseException) -> dict | None:
     """Recognise any other missing package."""
-    return None if _absent(error) is None else dict(error=error)
+    return None if _absent(error) is None else dict(error=message_of(error))
 
 
 def how_to_get(path: str | Path) -> str:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
+from threading import RLock
 from typing import TYPE_CHECKING
 
 from ptnt_mm.utils.errors import UserError
@@ -19,6 +20,8 @@ PROJECT_CONFIG = 'config.py'
 """Name of the config in the folder of a project."""
 
 _PACKAGE = Path(__file__).resolve().parents[1]
+
+_reading = RLock()  # reentrant: a config may read another one
 
 
 def config_root() -> Path:
@@ -100,11 +103,10 @@ def config_from_file(file: Path | str) -> 'Config':
 
     MMEngine parses all metafiles of the package first, 200 of mmdet, which takes longer than all
     the rest of reading a config, and finds none of OneDL's mmseg. No subclass can override it:
-    MMEngine calls it by the name of its class. It still looks for what is not found by path.
+    MMEngine calls it by the name of its class, where it is replaced for one reader at a time. It
+    still looks for what is not found by path.
     """
     from mmengine.config import Config
-
-    find_base = Config._get_cfg_path
 
     def find(base: str, filename: str) -> tuple[str, str | None]:
         scope, _, path = base.rpartition('::')
@@ -113,11 +115,13 @@ def config_from_file(file: Path | str) -> 'Config':
             return str(folder / path), scope
         return find_base(base, filename)
 
-    Config._get_cfg_path = staticmethod(find)
-    try:
-        return Config.fromfile(file)
-    finally:
-        Config._get_cfg_path = staticmethod(find_base)
+    with _reading:
+        find_base = Config._get_cfg_path
+        Config._get_cfg_path = staticmethod(find)
+        try:
+            return Config.fromfile(file)
+        finally:
+            Config._get_cfg_path = staticmethod(find_base)
 
 
 def _configs_of(package: str) -> Path | None:

@@ -10,6 +10,7 @@ from operator import itemgetter
 
 import numpy as np
 
+from ptnt_mm.data.image_files import DROP_ROTATION
 from ptnt_mm.data.labels import MANY, LabelRule, Outcome, are_many
 from ptnt_mm.utils.findings import Severity
 
@@ -299,6 +300,11 @@ class Cause:
     advice: str
     chosen: np.ndarray
 
+    @property
+    def is_sure(self) -> bool:
+        """Whether several boxes show it: one may be a mistake of its own."""
+        return self.chosen.sum() > 1
+
 
 def find_cause(boxes: Boxes, form: BoxForm, in_pixels: bool = True) -> Cause | None:
     """Find the one mistake that makes all boxes wrong; None without one.
@@ -320,6 +326,29 @@ def find_cause(boxes: Boxes, form: BoxForm, in_pixels: bool = True) -> Cause | N
     unit = 'pixels' if in_pixels else 'shares of the width and height'
     advice = f'expected {form.text} in {unit}, of the images as they are: convert the boxes'
     return Cause(what, advice, chosen)
+
+
+def of_stored_pixels(boxes: Boxes, is_turned: np.ndarray) -> Cause | None:
+    """Find that boxes were drawn on images as stored, which EXIF data turns; None if they were not.
+
+    Args:
+        boxes: All boxes, before any was clipped or dropped.
+        is_turned: Whether EXIF data swaps the sides of each box's image, (N,) bool.
+    """
+    misfits = boxes.is_finite & boxes.is_beyond
+    chosen = misfits & is_turned
+    as_stored = Boxes(boxes.values, boxes.sizes[:, ::-1])
+    unexplained = (misfits & ~is_turned) | (as_stored.is_beyond & is_turned)
+    if not chosen.any() or unexplained.sum() > _LEFT * chosen.sum():
+        return None
+    if _outside_share(boxes, chosen) < _FAR:
+        return None
+    return Cause(
+        'boxes not inside their images, all in images that EXIF data rotates: they would be inside '
+        'the images as stored',
+        f'{DROP_ROTATION}, or turn all boxes in such images',
+        chosen,
+    )
 
 
 def near_the_corner(boxes: Boxes) -> tuple[str, str] | None:

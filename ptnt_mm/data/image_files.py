@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -25,6 +26,12 @@ from ptnt_mm.utils.text import counted
 
 _ORIENTATION = 0x0112  # EXIF's tag
 ON_THEIR_SIDE = (5, 6, 7, 8)  # its values; 2, 3 and 4 mirror an image or turn it by 180 degrees
+
+DROP_ROTATION = (
+    'take the rotation out of the EXIF data (exiftool -Orientation= FILE), so that the images are '
+    'read as stored'
+)
+"""Advice about labels that were drawn on the pixels as stored."""
 
 _QUALITY = 95  # of JPEG and WebP
 
@@ -116,6 +123,13 @@ def size_as_read(path: Path) -> tuple[int, int] | None:
             return image.size[::-1] if orientation_of(image) in ON_THEIR_SIDE else image.size
     except Exception:  # decoders may raise anything
         return None
+
+
+def is_on_its_side(path: Path) -> bool:
+    """Whether EXIF data swaps the sides of an image; False if it is not an image."""
+    with suppress(Exception), Image.open(path, formats=DECODERS) as image:  # of any kind
+        return orientation_of(image) in ON_THEIR_SIDE
+    return False
 
 
 def decoded(

@@ -156,9 +156,9 @@ class Labels:
         notes: Other remarks, a line each.
         aside: Image files that are not training images, such as masks.
         mask_indices: The index of the class of each value in a mask, read by
-            ``labels.class_masks.read_values``. Other values are ignored.
+            ``data.class_masks.read_values``. Other values are ignored.
         looks: A small picture of each image, in which copies look the same, by
-            ``labels.copies.look``.
+            ``data.copies.look``.
     """
 
     classes: list[str] = field(default_factory=list)

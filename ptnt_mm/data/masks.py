@@ -21,7 +21,7 @@ from ptnt_mm.data.labels import (
     box_around,
 )
 from ptnt_mm.data.tiles import Window
-from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.errors import UserError, message_of
 from ptnt_mm.utils.findings import Severity
 
 BACKGROUND = 'background'  # the class with the index 0
@@ -66,12 +66,12 @@ class Mask:
         try:
             return run_lengths(self.value, int(self.size[1]), int(self.size[0])), ''
         except Exception as error:  # pycocotools raises many kinds
-            return None, str(error) or type(error).__name__
+            return None, message_of(error) or type(error).__name__
 
     @property
     def has_short_polygons(self) -> bool:
         """Whether some of its polygons have no area."""
-        return isinstance(self.value, list) and not all(map(_is_polygon, self.value))
+        return isinstance(self.value, list) and any(map(_is_short, self.value))
 
     @property
     def has_another_size(self) -> bool:
@@ -96,12 +96,28 @@ def _is_polygon(points: object) -> bool:
     return isinstance(points, list) and len(points) % 2 == 0 and len(points) >= 2 * _CORNERS
 
 
+def _is_short(points: object) -> bool:
+    return isinstance(points, list) and _is_flat(points) and not _is_polygon(points)
+
+
+def _is_flat(values: list) -> bool:
+    return not any(isinstance(value, list) for value in values)
+
+
 MISSING = LabelRule(
     'objects without a mask',
     Severity.ERROR,
     'training or evaluation fails on them',
     outcome=Outcome.AS_BOX,  # with the rectangle of its box
     applies_to=lambda mask: not mask.value,
+)
+NESTED = LabelRule(
+    'masks that are not a list of polygons [x, y, x, y, ...]',
+    Severity.ERROR,
+    'write [[x, y, x, y, ...], ...], also for a single polygon: mmdet fails on others, or ignores '
+    'them',
+    outcome=Outcome.KEPT,
+    applies_to=lambda mask: mask.value != _polygons(mask.value),
 )
 TOO_SHORT = LabelRule(
     f'objects with polygons of fewer than {_CORNERS} points',
@@ -127,6 +143,7 @@ EMPTY = LabelRule(
 
 FORM_RULES = (
     MISSING,
+    NESTED,
     TOO_SHORT,
     LabelRule(
         'masks not the size of their images',
@@ -174,12 +191,25 @@ def usable(
     """
     if not value or isinstance(value, RunLengths):
         return value or None, None, ''
-    mask = Mask(_as_numbers(value), size, box)
+    mask = Mask(_as_numbers(_polygons(value)), size, box)
     rule = rule_for(mask)
     if rule is TOO_SHORT:
         return usable(list(filter(_is_polygon, mask.value)), size, box)[0], rule, ''
     is_kept = rule is None or rule.outcome is Outcome.KEPT
     return mask.value if is_kept else None, rule, mask.why_not_drawn if rule is BROKEN else ''
+
+
+def _polygons(value: object) -> object:
+    """Polygons as [[x, y, x, y, ...], ...]: one may be without a list, points may be [x, y]."""
+    if not isinstance(value, list):
+        return value
+    if _are_points(value) or _is_flat(value):
+        value = [value]
+    return [list(chain(*part)) if _are_points(part) else part for part in value]
+
+
+def _are_points(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(p, list) and len(p) == 2 for p in value)
 
 
 def _as_numbers(value: object) -> object:
@@ -215,7 +245,7 @@ def draw_mask(
         except Exception as error:  # pycocotools raises many kinds
             raise UserError(
                 f'the mask of id {annotation["id"]} in {image["file_name"]} cannot be drawn: '
-                f'{error}'
+                f'{message_of(error)}'
             ) from error
         # A crowd region covers several objects, so its pixels are ignored.
         is_crowd = bool(annotation.get('iscrowd'))
@@ -250,6 +280,8 @@ def run_lengths(mask: Mapping | list, height: int, width: int) -> dict:
         if any(np.abs(polygon).max() > FAR * max(height, width) for polygon in polygons):
             raise ValueError('a polygon is far outside the image')
         return coco.merge(coco.frPyObjects(mask, height, width))
+    if not isinstance(mask, Mapping):
+        raise ValueError('it is neither polygons [[x, y, x, y, ...], ...] nor run lengths')
     if list(mask['size']) != [height, width]:
         raise ValueError(f'its size is {mask["size"]}, that of the image {[height, width]}')
     counts = mask['counts']

@@ -22,6 +22,7 @@ from ptnt_mm.data.formats import (
     voc,
     yolo,
 )
+from ptnt_mm.data.formats.class_tables import read_table
 from ptnt_mm.data.formats.format import DAMAGED, EMPTY, UNREADABLE, Format
 from ptnt_mm.data.formats.mask_pairs import find_pairs, has_folder_of_masks
 from ptnt_mm.data.image_files import decoded
@@ -132,12 +133,14 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
         for form, why in found
         if form is not class_folders.FORMAT and form.read is not chosen[0].read
     ]
-    is_named = chosen[0] is not class_masks.FORMAT or class_masks.read_table(tree).names
-    if not is_named and (why := object_masks.why_may_be_numbered(tree)):
+    are_classes = chosen[0] is class_masks.FORMAT
+    table = read_table(tree).file if are_classes else None
+    if are_classes and table is None and (why := object_masks.why_may_be_numbered(tree)):
         others.append(f'{object_masks.NUMBERS.title} ({why}: `format=numbered-masks`)')
     if chosen[0] in _OF_PICTURES:
         # Pictures of any data set are in folders; labels in files are the clearer sign.
         seen = [item for item in unsupported_labels(tree) if item.format.kind != 'images']
+        seen = [item for item in seen if item.files != (table,)]
         if chosen[0] is class_folders.FORMAT and name is None and task is None:
             _refuse_folders(tree, chosen[1], seen)
         others += [item.line(tree) for item in seen]
@@ -159,7 +162,9 @@ def read_labels(tree: Tree, recognised: Recognised) -> Labels:
             labels.report(path, UNREADABLE, _why_cut_off(path))
     for path in tree.images:
         if path not in spoken_of:
-            labels.report(path, 'images that no label refers to')
+            copied = tree.copies.get(path)
+            kind = 'copies of images' if copied else 'images that no label refers to'
+            labels.report(path, kind, f'equal to {tree.relative(copied)}' if copied else '')
     labels.notes += unread_pictures(tree.files)
     if tree.results:
         files = tree.first_few(tree.results)

@@ -1,10 +1,12 @@
 """The files of a data set, listed once, and the search for images named in label files."""
 
+import filecmp
 import os
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 from itertools import takewhile
 from pathlib import Path, PurePosixPath
@@ -47,6 +49,7 @@ class Tree:
 
     Attributes:
         results: JSON files of ``ptnt infer``; neither they nor their pictures are listed.
+        copies: Images that are not used because an equal one of their name is.
 
     Raises:
         UserError: if it does not exist, is not a folder, or contains no file.
@@ -57,6 +60,7 @@ class Tree:
         self.root = Path(os.path.abspath(root))
         self.pairs = pairs
         self.results: list[Path] = []
+        self.copies: dict[Path, Path] = {}
         self.files = sorted(self._walk())
         if not self.files:
             what = 'contains only results of ptnt infer' if self.results else 'is empty'
@@ -193,7 +197,7 @@ class Tree:
     def _nearest(
         self, images: list[Path], parts: list[str], near: Path, split: str | None
     ) -> Path | None:
-        """The image whose folders fit best; None if several fit equally well."""
+        """The image whose folders fit best; None if several that differ fit equally well."""
 
         def fit(image: Path) -> tuple[int, bool, int, int, bool, bool]:
             same = _common_end(image.parts[:-1], parts[:-1])
@@ -204,10 +208,18 @@ class Tree:
             is_usual = image.parent.name.casefold() in _USUAL
             return same, of_split, parallel, common, is_usual, image.name == parts[-1]
 
-        ranked = sorted(images, key=fit, reverse=True)
-        if len(ranked) > 1 and fit(ranked[0]) == fit(ranked[1]):
-            return None
-        return ranked[0] if ranked else None
+        best = max(map(fit, images), default=None)
+        fitting = [image for image in images if fit(image) == best]
+        return fitting[0] if fitting and self.are_copies(fitting) else None
+
+    def are_copies(self, images: Sequence[Path]) -> bool:
+        """Whether all images equal the first; they are then listed as its copies."""
+        first, *others = images
+        with suppress(OSError):
+            if all(filecmp.cmp(first, other, shallow=False) for other in others):
+                self.copies |= dict.fromkeys(others, first)
+                return True
+        return False
 
     def why_not_found(self, name: str, near: Path) -> str:
         """Why :meth:`find_image` found nothing."""
@@ -216,7 +228,7 @@ class Tree:
         several = self._by_name.get(base) or self._by_stem.get(PurePosixPath(base).stem) or []
         if len(several) > 1:
             where = self.first_few(several)
-            return f'{shown}: {len(several)} images have this name: {where}'
+            return f'{shown}: {len(several)} different images have this name: {where}'
         path = Path(os.path.normpath(near / name.replace('\\', '/')))
         leaves = not path.is_relative_to(self.root)
         return f'{shown} leads out of {self.root}' if leaves else f'{shown} does not exist'

@@ -13,6 +13,7 @@ from ptnt_mm.data.tree import Tree
 from ptnt_mm.utils.text import printable
 
 _HEAD = 2**16  # bytes of a file that are searched
+_FEW = 2  # files that may be for the whole data set
 _TRIED = 200  # files that are opened, two of each folder
 _LINE = 1000  # characters of a line that are searched, as patterns are slow for more
 _IN_NAME = r'[^\s"\'<>,;:/\\|=]'
@@ -24,6 +25,18 @@ _BY_HAND = (
     'write a CSV file with the first line filename,xmin,ymin,xmax,ymax,class and a row for each '
     'box, in pixels: it is read'
 )
+_ARRAYS = (
+    "write a mask of classes or of numbered objects with PIL.Image.fromarray(mask.astype('uint16'))"
+    f".save('masks/NAME.png'), NAME being that of the image; for boxes, {_BY_HAND}"
+)
+_MATLAB = (
+    'MATLAB files, which may hold masks, points or boxes', '.mat', '',
+    f'scipy.io.loadmat(FILE), or h5py.File(FILE) where that refuses, shows the content; {_ARRAYS}',
+)  # fmt: skip
+_NUMPY = (
+    'NumPy arrays, which may be masks', '.npy .npz', '',
+    f'numpy.load(FILE) shows the content; {_ARRAYS}',
+)  # fmt: skip
 _EXPORT = f'export COCO, YOLO or Pascal VOC from the tool that wrote it; without it, {_BY_HAND}'
 _CONVERT = (
     'datum convert -i FOLDER -f coco_instances -o OUT (pip install datumaro), which knows many '
@@ -40,8 +53,8 @@ class Foreign:
         suffixes: Suffixes of its files, in lower case.
         pattern: A regular expression that matches near the beginning of a file.
         advice: How to convert it.
-        kind: 'table' if it may accompany class folders, as tables of boxes do, and 'images' if it
-            has no labels of objects, either.
+        kind: 'table' if it may accompany class folders, as tables of boxes do; 'images' if it has
+            no labels of objects, either; 'each' if there must be about a file for each image.
     """
 
     name: str
@@ -54,6 +67,11 @@ class Foreign:
         """Whether a file with this beginning may be of this format."""
         suffixes = self.suffixes.split()
         return file.suffix.lower() in suffixes and re.search(self.pattern, head) is not None
+
+    def may_be_in(self, tree: Tree) -> bool:
+        """Whether a folder has enough files of its suffixes."""
+        count = len(tree.with_suffix(*self.suffixes.split()))
+        return self.kind != 'each' or (count > _FEW and 2 * count >= len(tree.images))
 
 
 KNOWN = tuple(Foreign(*row) for row in (
@@ -100,7 +118,9 @@ KNOWN = tuple(Foreign(*row) for row in (
      rf'{_IMAGE}\s+(?:{_NUMBER}[ ,]\s*){{3}}|{_IMAGE}\s*\n\d+\s*\n(?:-?\d+ ){{3,}}',
      f"YOLO's are read if the folders are called images and labels; others, {_CONVERT}", 'table'),
     ('TFRecord', '.tfrecord .tfrecords .record', '', _CONVERT),
-    ('a table of images and labels', '.parquet .arrow .h5 .hdf5 .npz .mat .lmdb', '',
+    *((*_MATLAB, kind) for kind in ('each', 'images')),
+    *((*_NUMPY, kind) for kind in ('each', 'images')),
+    ('a table of images and labels', '.parquet .arrow .h5 .hdf5 .lmdb', '',
      'write its images to files, and its labels in one of the formats above', 'images'),
 ))  # fmt: skip
 """Formats with the clearest signs first."""
@@ -134,15 +154,16 @@ class Seen:
 def unsupported_labels(tree: Tree) -> list[Seen]:
     """The formats that were seen in a folder and cannot be read."""
     heads = dict(_heads(tree))
-    seen = grouped((_form(file, head), file) for file, head in heads.items())
+    forms = [form for form in (*KNOWN, _UNKNOWN) if form.may_be_in(tree)]
+    seen = grouped((_form(forms, file, head), file) for file, head in heads.items())
     seen.pop(None, None)
     # What names images without a known form is of interest only where nothing else is.
     known = {form: files for form, files in seen.items() if form is not _UNKNOWN}
     return [Seen(f, tuple(files), heads[files[0]]) for f, files in (known or seen).items()]
 
 
-def _form(file: Path, head: str) -> Foreign | None:
-    return next((form for form in (*KNOWN, _UNKNOWN) if form.fits(file, head)), None)
+def _form(forms: list[Foreign], file: Path, head: str) -> Foreign | None:
+    return next((form for form in forms if form.fits(file, head)), None)
 
 
 def _heads(tree: Tree) -> Iterator[tuple[Path, str]]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.errors import UserError, message_of
 
 Run = Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]]
 """Inputs by name -> outputs by name."""
@@ -79,4 +79,4 @@ def _explained(what: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         raise UserError(f'{error.name} is not installed: pip install {error.name}') from error
     except Exception as error:  # runtimes define their own exceptions
-        raise UserError(f'{what}: {" ".join(str(error).split())[:300]}') from error
+        raise UserError(f'{what}: {" ".join(message_of(error).split())[:300]}') from error

@@ -4,18 +4,24 @@ mmdet and mmseg write them only into the log, if at all. A metric that keeps the
 the config's, which :func:`keeping_class_scores` puts in its place.
 """
 
+import logging
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from functools import partial
+from threading import RLock
 from typing import Any
 
 import numpy as np
+from mmengine.logging import print_log
 
+from ptnt_mm.config.causes import one_line
 from ptnt_mm.registry import METRICS
 
 Rows = list[dict[str, object]]
 """For each class its name under 'class', and then numbers of images and objects, and scores."""
+
+_replacing = RLock()
 
 
 def class_ap(evaluation: Any, index: int, ious: int | slice, size: int = 0) -> float | None:
@@ -48,20 +54,20 @@ class KeepsCocoClassScores:
         mmdet keeps no ``COCOeval``, and has no method that creates it: its names in mmdet's module
         are replaced for this call.
         """
-        self.class_scores = []
         module, evaluations = sys.modules['mmdet.evaluation.metrics.coco_metric'], []
-        originals = {name: getattr(module, name) for name in ('COCOeval', 'COCOevalMP')}
-        for name, original in originals.items():
-            setattr(module, name, _listed(self.evaluation or original, evaluations))
-        try:
-            return super().compute_metrics(results)
-        finally:
+        with _replacing:
+            originals = {name: getattr(module, name) for name in ('COCOeval', 'COCOevalMP')}
             for name, original in originals.items():
-                setattr(module, name, original)
-            by_kind = {done.params.iouType: done for done in evaluations if done.params.useCats}
-            # The table is no reason to stop an evaluation, whatever its settings are.
-            with suppress(Exception):
-                self.class_scores = coco_rows(by_kind.get('segm') or by_kind['bbox'])
+                setattr(module, name, _listed(self.evaluation or original, evaluations))
+            try:
+                scores = super().compute_metrics(results)
+            finally:
+                for name, original in originals.items():
+                    setattr(module, name, original)
+        by_kind = {done.params.iouType: done for done in evaluations if done.params.useCats}
+        evaluation = by_kind.get('segm') or by_kind.get('bbox')
+        self.class_scores = _table(partial(coco_rows, evaluation)) if evaluation else []
+        return scores
 
 
 def _listed(create: Callable, created: list) -> Callable:
@@ -83,12 +89,25 @@ class KeepsIoUClassScores:
         """The scores by name, of all classes or of each; the arguments are those of mmseg."""
         result = super().total_area_to_metrics(*args, **kwargs)
         scores = {name: values for name, values in result.items() if np.ndim(values) == 1}
-        with suppress(Exception):
-            self.class_scores = [
-                {'class': name, **{score: float(values[i]) for score, values in scores.items()}}
-                for i, name in enumerate(self.dataset_meta['classes'])
-            ]
+        self.class_scores = _table(partial(_iou_rows, self.dataset_meta, scores))
         return result
+
+
+def _iou_rows(meta: Mapping[str, Any], scores: Mapping[str, np.ndarray]) -> Rows:
+    return [
+        {'class': name, **{score: float(values[i]) for score, values in scores.items()}}
+        for i, name in enumerate(meta['classes'])
+    ]
+
+
+def _table(make: Callable[[], Rows]) -> Rows:
+    """The rows that a function makes; a warning if it fails, which stops no evaluation."""
+    try:
+        return make()
+    except Exception as error:  # subclasses of the hosts' metrics may keep anything
+        why = one_line(error, named=True)
+        print_log(f'there are no scores by class: {why}', 'current', logging.WARNING)
+        return []
 
 
 def coco_rows(evaluation: Any) -> Rows:

@@ -64,6 +64,7 @@ def stated_range(split: Split) -> Range | None:
     """The range that the images of a split are loaded in; None for the hosts' loading."""
     for data_set in split.data_sets:
         for step in data_set.pipeline:
-            if type_name(step) == 'LoadImageInRange':
-                return LoadImageInRange(step.get('value_range')).value_range
+            stated = step.get('value_range')
+            if type_name(step) in ('LoadImageInRange', 'LoadPicture') and stated is not None:
+                return require_range(stated)
     return None

@@ -16,14 +16,10 @@ from ptnt_mm.engine.hooks.cuda_graphs import require_cuda
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import unknown_name
 
-# MMEngine's default for MLflow, a folder of files, is refused since MLflow 3.
 LOG_BACKENDS = {
-    'tensorboard': dict(type='TensorboardVisBackend'),
-    'wandb': dict(type='WandbVisBackend'),
-    'mlflow': dict(
-        type='MLflowVisBackend',
-        tracking_uri=os.environ.get('MLFLOW_TRACKING_URI', 'sqlite:///mlflow.db'),
-    ),
+    'tensorboard': 'TensorboardVisBackend',
+    'wandb': 'WandbVisBackend',
+    'mlflow': 'MLflowVisBackend',
 }
 """MMEngine's backends by the package that each needs."""
 
@@ -132,8 +128,13 @@ def log_to_package(view: ConfigView, package: str) -> None:
     config, hooks = view.config, view.custom_hooks
     visualizer = config.get('visualizer') or dict(type='Visualizer', name='visualizer')
     backends = visualizer.get('vis_backends') or [dict(type='LocalVisBackend')]
-    if LOG_BACKENDS[package]['type'] not in map(type_name, backends):
-        backends = [*backends, LOG_BACKENDS[package]]
+    if LOG_BACKENDS[package] not in map(type_name, backends):
+        backend = dict(type=LOG_BACKENDS[package])
+        if package == 'mlflow':
+            # MMEngine's default, a folder of files, is refused since MLflow 3.
+            uri = os.environ.get('MLFLOW_TRACKING_URI', 'sqlite:///mlflow.db')
+            backend['tracking_uri'] = uri
+        backends = [*backends, backend]
     config.visualizer = dict(visualizer, vis_backends=backends)
     if 'DrawValidationHook' not in map(type_name, hooks):
         config.custom_hooks = [*hooks, dict(type='DrawValidationHook')]

@@ -3,8 +3,10 @@
 import logging
 import shlex
 import subprocess
+import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from torch.utils.data import DataLoader
 
 from ptnt_mm.config.build import unwrapped
 from ptnt_mm.config.build_errors import explained_building, explained_late_building
+from ptnt_mm.config.causes import Kind, explain
 from ptnt_mm.config.hosts import import_host
 from ptnt_mm.config.safeguards import with_safeguards
 from ptnt_mm.config.view import ConfigView
@@ -51,9 +54,7 @@ class QuietRunner(Runner):
         use_terminal(logger)
         for handler in logger.handlers:
             if isinstance(handler, logging.FileHandler):
-                # When the disk is full, the metrics next to the log cannot be written either: that
-                # stops the run with one line, and needs no traceback for each line of the log.
-                handler.handleError = lambda record: None
+                handler.handleError = partial(_report_unless_full, handler.handleError)
         return logger
 
     # What MMEngine builds when a run starts, with errors that name it.
@@ -137,6 +138,16 @@ def build_runner(view: ConfigView, checkpoint: dict | None = None) -> Runner:
             runner.checkpoint = checkpoint
     runner.register_hook(RunDisplay())
     return runner
+
+
+def _report_unless_full(report: Callable, record: logging.LogRecord) -> None:
+    """Report that a record cannot be written, but not that the disk is full.
+
+    The metrics next to the log cannot be written either: that stops the run with one line, and
+    needs no traceback for each line of the log.
+    """
+    if not explain(sys.exception(), Kind.DISK):
+        report(record)
 
 
 def _wait_for_a_free_name(config: Config) -> None:

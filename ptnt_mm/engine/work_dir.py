@@ -1,7 +1,6 @@
 """The work dir of a run: where it is, whether it can be written to, and its lock."""
 
 import errno
-import fcntl
 import os
 import socket
 from collections.abc import Iterator
@@ -12,6 +11,11 @@ from mmengine.config import Config
 
 from ptnt_mm.utils.atomic_files import check_room
 from ptnt_mm.utils.errors import UserError
+
+try:
+    import fcntl
+except ImportError:  # on Windows
+    fcntl = None
 
 PROJECT_WORK_DIR = 'work_dir'
 """The work dir in the folder of a project."""
@@ -60,15 +64,16 @@ def lock_work_dir(work_dir: Path) -> Iterator[None]:
 
     The system releases the lock when the process ends, however it ends: a file that a killed run
     left does not lock. It is a record lock, which the workers of data loaders do not inherit: they
-    outlive a killed run by seconds. Shared file systems propagate it to other machines; one without
-    locks does not lock.
+    outlive a killed run by seconds. Shared file systems propagate it to other machines. On one
+    without locks, and on Windows, nothing is locked.
 
     Raises:
         UserError: if another process trains there, with its machine and process id.
     """
     with (work_dir / '.lock').open('a+') as file:
         try:
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if fcntl is not None:
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             if error.errno in (errno.EACCES, errno.EAGAIN):
                 file.seek(0)

@@ -12,6 +12,7 @@ from torch import nn
 
 from ptnt_mm.config.build import build_model
 from ptnt_mm.config.build_errors import explained_building
+from ptnt_mm.config.causes import one_line
 from ptnt_mm.config.class_names import compare_class_names, find_classes
 from ptnt_mm.config.hosts import HOSTS, import_host
 from ptnt_mm.config.read import require_keys
@@ -145,4 +146,4 @@ def move(model: nn.Module, device: str) -> None:
     try:
         model.to(device)
     except (AssertionError, RuntimeError) as error:
-        raise UserError(f'device {device!r} cannot be used here: {error}') from error
+        raise UserError(f'device {device!r} cannot be used here: {one_line(error)}') from error

@@ -26,7 +26,7 @@ from ptnt_mm.inference.image_loaders import LoadedImage
 from ptnt_mm.inference.predictor import Image, Predictor
 from ptnt_mm.inference.video import VIDEO_SUFFIXES, Movie, Video, Window, open_video
 from ptnt_mm.utils.atomic_files import fitted_name, remove_partials, write_atomically
-from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.errors import UserError, message_of
 from ptnt_mm.utils.progress import new_bar
 from ptnt_mm.utils.text import counted, printable
 
@@ -226,6 +226,6 @@ def _few_levels(file: Path, loaded: LoadedImage, stated: Range | None) -> str:
 def _reason(error: Exception, file: Path | None = None) -> str:
     """Explain in one line why an image failed, without the file, which is named anyway."""
     # A plain assert has no text: show the line.
-    text = str(error).removeprefix(f'{file} ') or failing_line(error)
+    text = message_of(error).removeprefix(f'{file} ') or failing_line(error)
     text = printable(' '.join(text.split()), 1000)
     return text if isinstance(error, UserError) else f'{type(error).__name__}: {text}'

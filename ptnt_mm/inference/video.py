@@ -10,6 +10,7 @@ import numpy as np
 
 from ptnt_mm.utils.atomic_files import temporary_name
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.noise import opencv_silenced
 
 VIDEO_SUFFIXES = ('.avi', '.m4v', '.mkv', '.mov', '.mp4', '.mpeg', '.mpg', '.webm', '.wmv')
 
@@ -53,12 +54,9 @@ class Video:
 
 def open_video(source: Path | int) -> Video:
     """Open a video file, or a webcam by its number, counted from 0, or raise a UserError."""
-    # Silence the many lines that OpenCV and FFmpeg print on failure.
-    os.environ.setdefault('OPENCV_FFMPEG_LOGLEVEL', '-8')
-    # OpenCV 5 has moved the function; 0 is silence in 4 and in 5.
-    (getattr(cv2, 'setLogLevel', None) or cv2.utils.logging.setLogLevel)(0)
     is_webcam = isinstance(source, int)
-    capture = cv2.VideoCapture(source if is_webcam else str(source))
+    with opencv_silenced():
+        capture = cv2.VideoCapture(source if is_webcam else str(source))
     if capture.isOpened():
         return Video(f'webcam_{source}' if is_webcam else str(source), capture, not is_webcam)
     if is_webcam:

@@ -20,7 +20,9 @@ from ptnt_mm.models.positions import (
     resize_learned,
 )
 from ptnt_mm.models.tokens import Grid, pad, reduced, tokens_to_contiguous_map
+from ptnt_mm.utils.numbers import is_integer, is_number
 from ptnt_mm.utils.text import unknown_name
+from ptnt_mm.weights.names import Weights
 from ptnt_mm.weights.networks import Network, Table
 from ptnt_mm.weights.pretrained import PretrainedTrunk
 
@@ -112,7 +114,7 @@ class Backbone(Network, BaseModule):
 
     def __init__(self, frozen_stages: int, stages: int, init_cfg: dict | None):
         super().__init__(init_cfg)
-        if not isinstance(frozen_stages, int) or not -1 <= frozen_stages <= stages:
+        if not is_integer(frozen_stages) or not -1 <= frozen_stages <= stages:
             raise ValueError(f'frozen_stages is {frozen_stages!r}; expected -1 to {stages}')
         self.frozen_stages = frozen_stages
 
@@ -268,7 +270,7 @@ def read_arch(arch: str | dict, archs: Mapping[str, dict]) -> dict:
 
 def is_positive(value: Any) -> bool:
     """Whether this is an integer above 0."""
-    return isinstance(value, int) and value > 0
+    return is_integer(value) and value > 0
 
 
 def check_pretrain_img_size(size: int, multiple: int) -> int:
@@ -305,8 +307,9 @@ def check_indices(
     if not isinstance(given, Sequence) or isinstance(given, str):
         raise ValueError(f'{name} is {given!r}: expected indices of {kind} such as {such_as}')
     in_order = range(number)
-    indices = [in_order[i] if isinstance(i, int) and -number <= i < 0 else i for i in given]
-    if not indices or indices != [i for i in in_order if i in indices]:
+    indices = [in_order[i] if is_integer(i) and -number <= i < 0 else i for i in given]
+    are_integers = all(map(is_integer, indices))
+    if not indices or not are_integers or indices != [i for i in in_order if i in indices]:
         raise ValueError(
             f'{name} is {tuple(given)}: expected increasing indices of {kind} from 0 to '
             f'{number - 1}, such as {such_as}'
@@ -341,13 +344,41 @@ def choose_position(
     return partial(cls, **options)
 
 
+def position_of(weights: Weights, names: Sequence[str]) -> str:
+    """The first position encoding with the weights of a backbone; those of pegs at any place.
+
+    Args:
+        weights: Weights by our names; only keys and shapes are read.
+        names: The keys of ``POSITIONS`` that the backbone supports.
+    """
+    offsets = weights.get('relative_pos')
+    stored = (
+        'outer_pos' in weights,
+        any(key.endswith('.relative_pos') for key in weights),
+        any('.peg.' in f'.{key}' for key in weights),
+        offsets is not None,
+    )
+    for name in names:
+        cls, base = POSITIONS[name], PositionEncoding
+        kind = cls.offset_table
+        own = (
+            cls.new_table is not base.new_table,
+            cls.relative,
+            cls.new_pegs is not base.new_pegs,
+            kind is not None,
+        )
+        if own == stored and (kind is None or kind.side(offsets.shape[1])):
+            return name
+    return 'none'
+
+
 def drop_path_rates(rate: float, depths: tuple[int, ...]) -> list[list[float]]:
     """Rates that rise linearly from 0 at the first block to ``rate`` at the last, by stage.
 
     Raises:
         ValueError: if the rate is outside [0, 1): at 1 the last block would divide by zero.
     """
-    if not isinstance(rate, int | float) or not 0 <= rate < 1:
+    if not is_number(rate) or not 0 <= rate < 1:
         raise ValueError(f'drop_path_rate is {rate!r}: expected at least 0 and below 1')
     total = sum(depths)
     rates = (rate * block / max(total - 1, 1) for block in range(total))

@@ -15,10 +15,11 @@ from ptnt_mm.models.attention import InnerAttention, OuterAttention
 from ptnt_mm.models.kernels.forms import Form
 from ptnt_mm.models.kernels.memory import in_slices, normed_mlp
 from ptnt_mm.models.tokens import WORDS, Grid
+from ptnt_mm.utils.numbers import is_integer, is_number
 
 
 def _group_norm(channels: int, num_groups: int = 0, eps: float = 1e-5) -> nn.GroupNorm:
-    if num_groups < 1 or channels % num_groups:
+    if not is_integer(num_groups) or num_groups < 1 or channels % num_groups:
         raise ValueError(
             f"norm_cfg type 'GN': num_groups is {num_groups}, expected a divisor of the {channels} "
             'channels, such as 1'
@@ -140,7 +141,7 @@ class DropPath(nn.Module):
 
 def _hidden_dim(dim: int, mlp_ratio: float) -> int:
     """The hidden width of an MLP for tokens of ``dim`` channels, rounded down."""
-    if not isinstance(mlp_ratio, (int, float)) or not 1 <= dim * mlp_ratio < math.inf:
+    if not is_number(mlp_ratio) or not 1 <= dim * mlp_ratio < math.inf:
         raise ValueError(
             f'mlp_ratio is {mlp_ratio!r}: expected a number such as 4; {dim} times that is the '
             'hidden width, which must be at least 1'

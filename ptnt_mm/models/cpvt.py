@@ -133,10 +133,8 @@ class CPVT(SingleScaleBackbone):
 
     @classmethod
     def options_of(cls, weights: Weights) -> dict[str, Any]:
-        """Whether there is a table, and whether there is a class token."""
-        options = {}
-        if 'outer_pos' in weights:
-            options['position'] = 'learned'
+        """The position encoding, and whether there is a class token."""
+        options = super().options_of(weights)
         if 'cls_token' not in weights:
             options['with_cls_token'] = False
         return options

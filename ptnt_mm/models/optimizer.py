@@ -11,6 +11,7 @@ from torch import nn
 
 from ptnt_mm.registry import OPTIM_WRAPPER_CONSTRUCTORS, OPTIM_WRAPPERS
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.numbers import is_number
 
 Group = dict[str, Any]
 """Parameters, under 'params', and their settings, such as 'lr' and 'weight_decay'."""
@@ -101,7 +102,7 @@ class LayerDecayOptimWrapperConstructor(CheckedOptimWrapperConstructor):
                 does not define depths.
         """
         decay_rate = self.paramwise_cfg.get('decay_rate')
-        if not isinstance(decay_rate, (int, float)) or not 0 < decay_rate <= 1:
+        if not is_number(decay_rate) or not 0 < decay_rate <= 1:
             raise UserError(
                 f'optim_wrapper.paramwise_cfg.decay_rate is {decay_rate!r}: expected a number '
                 'above 0 and at most 1, such as 0.9'

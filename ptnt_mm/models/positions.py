@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from ptnt_mm.models.tokens import Grid, area, map_to_tokens, tokens_to_map
+from ptnt_mm.utils.numbers import is_integer
 from ptnt_mm.utils.text import unknown_name
 from ptnt_mm.weights.networks import Table
 
@@ -440,9 +441,9 @@ class PEGPosition(PositionEncoding):
         super().__init__(dim, hw, class_tokens)
         if kind not in PEG_KINDS:
             raise ValueError(unknown_name('kind of a PEG', kind, PEG_KINDS))
-        if not isinstance(kernel_size, int) or kernel_size < 1 or kernel_size % 2 == 0:
+        if not is_integer(kernel_size) or kernel_size < 1 or kernel_size % 2 == 0:
             raise ValueError(f'kernel_size of a PEG is {kernel_size!r}: expected an odd number')
-        if not isinstance(blocks, Sequence) or not all(isinstance(block, int) for block in blocks):
+        if not isinstance(blocks, Sequence) or not all(map(is_integer, blocks)):
             raise ValueError(f'blocks of a PEG are {blocks!r}: expected a list such as (0,)')
         self.blocks = blocks
         self.layers = dict(

@@ -20,6 +20,7 @@ from ptnt_mm.models.backbone import (
     choose_position,
     drop_path_rates,
     init_linear_,
+    position_of,
     read_arch,
 )
 from ptnt_mm.models.blocks import (
@@ -51,6 +52,7 @@ from ptnt_mm.models.tokens import (
     words_to_quads,
 )
 from ptnt_mm.registry import MODELS
+from ptnt_mm.utils.numbers import is_integer
 from ptnt_mm.weights.names import Weights
 from ptnt_mm.weights.networks import Table
 
@@ -507,12 +509,13 @@ class PyramidTNT(Backbone):
 
     @classmethod
     def options_of(cls, weights: Weights) -> dict[str, Any]:
-        """Whether there are SE, relative tables (the detector CFDT has none) and BatchNorm."""
+        """The position encoding (the detector CFDT has no relative tables), SE and BatchNorm."""
         options = {}
         if any('.se_layer.' in key for key in weights):
             options['with_se'] = True
-        if not any(key.endswith('relative_pos') for key in weights):
-            options['position'] = 'learned'
+        position = position_of(weights, _POSITIONS)
+        if position != 'learned_and_relative':
+            options['position'] = position
         if not any(key.endswith('running_mean') for key in weights):
             # Any number of groups has the same weights.
             options['norm_cfg'] = dict(type='GN', num_groups=1)
@@ -610,7 +613,7 @@ def _check_arch(arch: dict) -> None:
 def _check_one_each(name: str, values: Any, least: int = 1) -> None:
     """Raise a ValueError unless there is an integer of at least ``least`` for each stage."""
     one_each = isinstance(values, Sequence) and len(values) == NUM_STAGES
-    if not one_each or not all(isinstance(value, int) and value >= least for value in values):
+    if not one_each or not all(is_integer(value) and value >= least for value in values):
         raise ValueError(
             f'{name} is {values!r}: expected {NUM_STAGES} integers of at least {least}'
         )

@@ -2,6 +2,8 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -15,10 +17,12 @@ from ptnt_mm.models.backbone import (
     choose_position,
     drop_path_rates,
     is_positive,
+    position_of,
 )
 from ptnt_mm.models.blocks import OuterBlock
 from ptnt_mm.models.kernels.memory import run_block
 from ptnt_mm.models.tokens import SINGLE_SCALE_PATCH, Grid
+from ptnt_mm.weights.names import Weights
 from ptnt_mm.weights.networks import Table
 
 _POSITIONS = ('learned', 'sinusoidal', 'peg', 'relative_2d', 'relative_shaw', 'none')
@@ -121,6 +125,13 @@ class SingleScaleBackbone(Backbone):
             self.pretrained_may_lack = (*self.pretrained_may_lack, 'relative_pos')
         self.norm = nn.LayerNorm(self.dim) if self.out_indices[-1] == self.depth - 1 else None
         self._init_and_freeze()
+
+    @classmethod
+    def options_of(cls, weights: Weights) -> dict[str, Any]:
+        """The position encoding, where it is not the default."""
+        position = position_of(weights, _POSITIONS)
+        default = signature(cls).parameters['position'].default
+        return {} if position == default else dict(position=position)
 
     def forward(self, image: Tensor) -> tuple[Tensor, ...]:
         """(B, 3, H, W) -> one map (B, C, ceil(H / 16), ceil(W / 16)) per output, contiguous.

@@ -246,8 +246,11 @@ class TNT(SingleScaleBackbone):
 
     @classmethod
     def options_of(cls, weights: Weights) -> dict[str, Any]:
-        """Whether there is squeeze and excitation."""
-        return dict(with_se=True) if any('.se_layer.' in key for key in weights) else {}
+        """The position encoding, and whether there is squeeze and excitation."""
+        options = super().options_of(weights)
+        if any('.se_layer.' in key for key in weights):
+            options['with_se'] = True
+        return options
 
     def embed(self, image: Tensor) -> tuple[Tensor, Tensor, Grid]:
         """(B, 3, H, W) -> inner (B*N, m, c), outer (B, N, C), hw (H/16, W/16)."""

@@ -12,15 +12,19 @@ import torch
 from mmengine.config import Config
 from mmengine.registry import DefaultScope
 
+from ptnt_mm.check.trial.setup import undisturbed
 from ptnt_mm.config.build import build_model
+from ptnt_mm.config.causes import one_line
 from ptnt_mm.project.backbone_table import row_of, rows, starts
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.weights.pretrained import try_pretrained
 from ptnt_mm.weights.published import (
     INSTALLED,
     is_installed,
     locate,
     no_such_weights,
 )
+from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 from ptnt_mm.weights.reader.files import is_address
 from ptnt_mm.weights.reader.read import cached_file, is_reachable
 
@@ -148,7 +152,8 @@ def find_backbone(name: str, weights: str | None, scope: str) -> MeasuredBackbon
         scope: Scope of the host library, such as 'mmdet'.
 
     Raises:
-        UserError: if there is no such backbone or file, or if it returns no maps.
+        UserError: if there is no such backbone or file, if a file that is here does not fit it, or
+            if it returns no maps.
     """
     row = row_of(name)
     settings = dict(row['settings'])
@@ -168,6 +173,8 @@ def find_backbone(name: str, weights: str | None, scope: str) -> MeasuredBackbon
     if weights is not None:
         settings |= row.get('pretrained', {})
         settings['init_cfg'] = dict(type='Pretrained', checkpoint=weights)
+        if weights != row.get('weights') and not is_address(locate(weights)):
+            settings = _loadable(name, settings, row.get('own_names', {}), scope)
     return MeasuredBackbone(
         name=name,
         settings=settings,
@@ -180,6 +187,27 @@ def find_backbone(name: str, weights: str | None, scope: str) -> MeasuredBackbon
         channels=channels,
         strides=strides,
     )
+
+
+def _loadable(
+    name: str, settings: dict[str, Any], own_names: dict[str, Any], scope: str
+) -> dict[str, Any]:
+    """The settings of a backbone by which it loads its file.
+
+    The file has the names of the published one or the host's, of a backbone or of a whole model.
+    """
+    of_whole = dict(init_cfg=dict(settings['init_cfg'], prefix='backbone.'))
+    refusals = []
+    for way in ({}, own_names, own_names | of_whole):
+        config = Config(dict(model=settings | way, default_scope=scope))
+        network = build_model(config, f'`backbone={name}`')
+        try:
+            with undisturbed(scope):
+                try_pretrained(network)
+            return settings | way
+        except CheckpointError as error:
+            refusals.append(error)
+    raise refusals[0]
 
 
 @cache
@@ -199,7 +227,9 @@ def _measure(name: str, scope: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
         if not shapes or any(len(shape) != 4 for shape in shapes):
             raise ValueError(f'its outputs have the shapes {shapes}')
     except Exception as error:  # a network may raise anything
-        raise UserError(f'`backbone={name}` returns no maps for an image: {error}') from error
+        raise UserError(
+            f'`backbone={name}` returns no maps for an image: {one_line(error)}'
+        ) from error
     if scope == 'mmpretrain' and not isinstance(maps, tuple):
         raise UserError(
             f"`backbone={name}` returns its maps as a list, which mmpretrain's classifiers refuse: "

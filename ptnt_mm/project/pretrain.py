@@ -22,10 +22,12 @@ from ptnt_mm.data.image_files import Images, find_images
 from ptnt_mm.data.labels import LabelledImage, Labels
 from ptnt_mm.data.recognise import skip_damaged, summary
 from ptnt_mm.engine.launcher import is_first_process, number_of_processes
+from ptnt_mm.engine.load_in_range import stated_range
 from ptnt_mm.engine.run_checkpoints import best_checkpoint
 from ptnt_mm.engine.train import train
 from ptnt_mm.engine.work_dir import find_work_dir
 from ptnt_mm.project.backbones import (
+    NO_WEIGHTS,
     PUBLISHED,
     MeasuredBackbone,
     can_be_had,
@@ -38,11 +40,14 @@ from ptnt_mm.utils.atomic_files import check_new, write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.numbers import require_integer
 from ptnt_mm.version import __version__
-from ptnt_mm.weights.files import as_safetensors, saved
+from ptnt_mm.weights.files import as_safetensors, plain_settings, saved
 from ptnt_mm.weights.names import Weights
+from ptnt_mm.weights.published import require_weights
+from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 
 _SCOPE = 'mmengine'  # needs no host; names of a host's classes begin with its scope
 _SUFFIXES = ('.safetensors', '.pth')
+_CONFIGS = ('.py', '.json', '.yaml', '.yml')
 _LEAST_SIZE = 64  # pixels: one token of the coarsest stage of a PyramidTNT
 _LEAST_BATCH = 2  # views: the teacher's channels are standardised over a batch
 _WARM_UP = 100  # iterations
@@ -130,6 +135,7 @@ def pretrain(
     if amp and get_device() == 'cpu':
         config.optim_wrapper.type, amp = 'Bfloat16OptimWrapper', False
     apply_options(config, settings or {})
+    value_range = stated_range(ConfigView(config).train)  # options may change it
     runner = train(
         config,
         work_dir or Path('work_dirs', file.stem),
@@ -142,9 +148,9 @@ def pretrain(
         command=command,
     )
     if is_main_process():
-        student = unwrapped(runner.model).backbone
         card = dict(
             backbone=backbone,
+            network=plain_settings(student.settings),
             teacher=teacher,
             images=number,
             views=views,
@@ -152,10 +158,15 @@ def pretrain(
             command=shlex.join(command),
             ptnt_mm=__version__,
         )
-        value_range = config.train_dataloader.dataset.pipeline[0].value_range  # options change it
         if value_range is not None:
             card['value_range'] = '{:g} to {:g}'.format(*value_range)
-        write_weights(file, student.state_dict(), card)
+        learned = unwrapped(runner.model).backbone.state_dict()
+        write_weights(file, learned, card)
+        try:
+            find_backbone(backbone, str(file), _SCOPE)
+        except CheckpointError:  # mmdet's Swin reads only the names of a whole model
+            whole = {f'backbone.{key}': weight for key, weight in learned.items()}
+            write_weights(file, whole, card)
     return file
 
 
@@ -233,7 +244,19 @@ def find_teacher(name: str, weights: Path | str | None = None) -> dict:
     Raises:
         UserError: if there is no such network, or its weights are not available.
     """
+    if weights is not None:
+        if str(weights) in (NO_WEIGHTS, PUBLISHED):
+            raise UserError(
+                f'`teacher_weights={weights}`: expected a file, an address or a name of ptnt '
+                'weights; without it, the teacher has its published weights'
+            )
+        require_weights(str(weights))
     if name not in rows() and (Path(name).exists() or name in config_names()):
+        if Path(name).is_file() and Path(name).suffix not in _CONFIGS:
+            raise UserError(
+                f'`teacher={name}` is a file of weights: pass it as `teacher_weights`, and its '
+                'network as `teacher`: a backbone, a config or a project'
+            )
         return _teacher_of_run(name, weights)
     if weights is None and not can_be_had(name):
         raise UserError(

@@ -11,3 +11,16 @@ class UserError(Exception):
 
     The tools print it and exit with status 1; with PTNT_TRACEBACK=1, they print a traceback first.
     """
+
+
+def message_of(error: BaseException) -> str:
+    """The message of an error, to be part of another one.
+
+    In errors of other libraries, `size` becomes 'size': it is not an argument of ours.
+    """
+    return str(error) if isinstance(error, UserError) else in_quotes(str(error))
+
+
+def in_quotes(text: str) -> str:
+    """Text of another library with quotes in place of backquotes."""
+    return text.replace('`', "'")

@@ -23,7 +23,7 @@ _ENVIRONMENT = {
 }
 """Variables that are read when a library is imported; child processes inherit them."""
 
-_OPENCV_ERROR = 2  # the number of that level in OpenCV 4 and 5
+_OPENCV_SILENT, _OPENCV_ERROR = 0, 2  # the numbers of these levels in OpenCV 4 and 5
 
 _LOGGERS = ('tifffile', 'PIL.TiffImagePlugin', 'matplotlib.font_manager')
 """They write about tags of files that they do not name, and a cache of fonts that is built once."""
@@ -72,17 +72,32 @@ def silence_libraries() -> None:
 def silence_imported() -> None:
     """Silence libraries that print without warnings. Those that are missing are skipped."""
     with suppress(ImportError):
-        import cv2
-
         if os.environ.get('OPENCV_LOG_LEVEL') == _ENVIRONMENT['OPENCV_LOG_LEVEL']:
-            # ``python -m ptnt_mm`` has imported it before. OpenCV 5 has moved the function.
-            set_level = getattr(cv2, 'setLogLevel', None) or cv2.utils.logging.setLogLevel
-            set_level(_OPENCV_ERROR)
+            # ``python -m ptnt_mm`` has imported it before.
+            _set_opencv_level(_OPENCV_ERROR)
     with suppress(ImportError):
         from pycocotools import coco, cocoeval
 
         # They always print their progress. Their functions find this `print` before Python's.
         coco.print = cocoeval.print = lambda *args, **kwargs: None
+
+
+@contextmanager
+def opencv_silenced() -> Iterator[None]:
+    """Drop what OpenCV prints about an error that its caller reports."""
+    before = _set_opencv_level(_OPENCV_SILENT)
+    try:
+        yield
+    finally:
+        _set_opencv_level(before)
+
+
+def _set_opencv_level(level: int) -> int:
+    """Set the level of OpenCV's log; return the level before."""
+    import cv2
+
+    # OpenCV 5 has moved the function.
+    return (getattr(cv2, 'setLogLevel', None) or cv2.utils.logging.setLogLevel)(level)
 
 
 def _without_noise(show: Callable) -> Callable:

@@ -8,6 +8,11 @@ def is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
+def is_integer(value: object) -> bool:
+    """Whether a value is an int, and no boolean."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 def is_pair(value: object) -> bool:
     """Whether a value is a list or a tuple of two numbers, such as a size."""
     return isinstance(value, (list, tuple)) and len(value) == 2 and all(map(is_number, value))
@@ -18,5 +23,5 @@ def require_integer(name: str, value: object, least: int, also: str = '') -> Non
 
     ``also`` is added to the message: what else is accepted.
     """
-    if type(value) is not int or value < least:
+    if not is_integer(value) or value < least:
         raise UserError(f'`{name}={value!r}`: expected an integer from {least}{also}')

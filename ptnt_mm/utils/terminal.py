@@ -11,6 +11,7 @@ from contextlib import suppress
 from types import FrameType
 
 from ptnt_mm.utils.console import for_user, is_terminal, show, wrapped
+from ptnt_mm.utils.errors import in_quotes
 from ptnt_mm.utils.noise import is_noise, is_ours, library_of
 
 FOR_THE_FILE = {'for_the_file': True}
@@ -31,10 +32,13 @@ class TerminalHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Print a record if it is for the terminal; the user's own lines are not wrapped."""
         try:
-            is_shown, is_of_user = _judge(record)
-            if is_shown:
+            file = _caller().f_code.co_filename
+            if _is_shown(record, file):
                 level = f'{record.levelname.lower()}: ' if record.levelno > logging.INFO else ''
-                (show if is_of_user else show_wrapped)(f'{level}{self.format(record)}')
+                line = f'{level}{self.format(record)}'
+                if library_of(file):
+                    line = in_quotes(line)
+                (show_wrapped if library_of(file) or is_ours(file) else show)(line)
         except Exception:  # as logging's own handlers do: a message never stops a run
             self.handleError(record)
 
@@ -59,15 +63,14 @@ def use_terminal(logger: logging.Logger) -> None:
             logger.handlers[index] = ours
 
 
-def _judge(record: logging.LogRecord) -> tuple[bool, bool]:
-    """Whether the terminal shows a record, and whether the user's own code logged it."""
-    message, file = record.getMessage(), _caller().f_code.co_filename
-    is_of_user = not (library_of(file) or is_ours(file))
+def _is_shown(record: logging.LogRecord, file: str) -> bool:
+    """Whether the terminal shows a record that code in a file logged."""
+    message = record.getMessage()
     if record.levelno >= logging.ERROR:
-        return not message.startswith((TRACEBACK, _EXPLAINED)), is_of_user
+        return not message.startswith((TRACEBACK, _EXPLAINED))
     if record.levelno == logging.WARNING:
-        return not is_noise(message, file), is_of_user
-    return not library_of(file) and not getattr(record, 'for_the_file', False), is_of_user
+        return not is_noise(message, file)
+    return not library_of(file) and not getattr(record, 'for_the_file', False)
 
 
 def _caller() -> FrameType:

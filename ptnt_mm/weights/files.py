@@ -5,7 +5,8 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
@@ -33,7 +34,10 @@ from ptnt_mm.weights.reader.read import read_checkpoint
 from ptnt_mm.weights.reader.tensors_file import read_metadata, require_package
 
 # Metadata of a published checkpoint. Inferencers print the class names.
-_METADATA = ('epoch', 'iter', 'time', 'seed', 'mmengine_version', 'dataset_meta', 'arch', 'metric')
+_METADATA = (
+    'epoch', 'iter', 'time', 'seed', 'mmengine_version', 'dataset_meta', 'arch', 'network',
+    'metric',
+)  # fmt: skip
 
 # Entries of the card of weights from ``ptnt pretrain``.
 # fmt: off
@@ -65,8 +69,14 @@ def describe_checkpoint(file: str) -> Iterator[tuple[str, Any]]:
     trunk = by_our_names(stored)
     found = identify(trunk)
     network = family().get(found.kind)
-    report = _compare(trunk, found, network) if found.arch else None
-    yield 'arch', _arch(trunk, found, network)
+    card = _card(file, checkpoint)
+    report = None
+    if found.arch:
+        stated = card.get('network', checkpoint.get('meta', {}).get('network'))
+        options, report = _options(trunk, found, network, stated)
+        yield 'arch', ', '.join([_arch(found, network), *options])
+    else:
+        yield 'arch', f'unknown; it looks like {looks_like(trunk)}'
     if network:
         yield 'names', whose_names(stored)
     if found.size:
@@ -83,7 +93,9 @@ def describe_checkpoint(file: str) -> Iterator[tuple[str, Any]]:
     strangers = [key for key in trunk if key.split('.')[0] not in roots]
     unused = (report.unused if report else strangers) + others
     yield 'unused', ', '.join(_unused(checkpoint, entry, unused)) or 'nothing'
-    yield from read_card(file, checkpoint)
+    for name in _CARD:
+        if isinstance(card.get(name), (str, int)):
+            yield name, card[name]
     # Short entries of its metadata.
     hub = checkpoint.get('message_hub', {}).get('runtime_info', {})
     metadata = {**checkpoint.get('meta', {}), 'metric': hub.get('best_score'), **checkpoint}
@@ -92,17 +104,15 @@ def describe_checkpoint(file: str) -> Iterator[tuple[str, Any]]:
             yield name, metadata[name]
 
 
-def read_card(file: str, checkpoint: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """How weights of ``ptnt pretrain`` came about; nothing for other files."""
+def _card(file: str, checkpoint: dict[str, Any]) -> dict:
+    """How weights of ``ptnt pretrain`` came about; empty for other files."""
     card = checkpoint.get('card')
     if file.endswith('.safetensors') and Path(file).is_file():
         try:
             card = json.loads(read_metadata(Path(file)).get('card', 'null'))
         except (ValueError, RecursionError):
-            return
-    for name in _CARD if isinstance(card, dict) else ():
-        if isinstance(card.get(name), (str, int)):
-            yield name, card[name]
+            return {}
+    return card if isinstance(card, dict) else {}
 
 
 def convert_checkpoint(file: str, out: Path, overwrite: bool = False) -> Path:
@@ -157,16 +167,31 @@ def own_weights(checkpoint: dict, file: str) -> Weights:
     return {key: weight.clone().contiguous() for key, weight in weights.items()}
 
 
-def _arch(trunk: Weights, found: Identity, network: type[Network] | None) -> str:
-    """The arch of a trunk, and the options that its weights show."""
-    if not found.arch:
-        return f'unknown; it looks like {looks_like(trunk)}'
+def _arch(found: Identity, network: type[Network]) -> str:
+    """The name of an arch, with its network's if variants of several have it."""
+    return f'{found.kind} {found.arch}' if network.arch_prefix else found.arch
+
+
+def _options(
+    trunk: Weights, found: Identity, network: type[Network], stated: object
+) -> tuple[list[str], LoadReport]:
+    """The options of a trunk as text, and its weights beside those of a network that has them.
+
+    Those that the file states hold if its weights agree; they may be a stranger's.
+    """
+    if isinstance(stated, dict) and stated.get('arch') == found.arch:
+        with suppress(Exception):
+            options = {key: stated[key] for key in stated if key not in ('type', 'arch')}
+            report = _compare(trunk, found, network, options)
+            if not report.problems() and not report.new:
+                return [f'{key}={value!r}' for key, value in options.items()], report
     options = network.options_of(trunk)
+    report = _compare(trunk, found, network, options)
     has_groups = options.pop('norm_cfg', None) is not None
-    parts = [f'{found.kind} {found.arch}' if network.arch_prefix else found.arch]
-    parts += [f'{key}={value!r}' for key, value in options.items()]
-    parts += ['GroupNorm (the weights do not show how many groups)'] if has_groups else []
-    return ', '.join(parts)
+    parts = [f'{key}={value!r}' for key, value in options.items()]
+    if options.get('position') == 'sinusoidal':
+        parts += ["or position='none' (neither has weights)"]
+    return parts + ['GroupNorm (the weights do not show how many groups)'] * has_groups, report
 
 
 def _coverage(report: LoadReport) -> str:
@@ -178,9 +203,11 @@ def _coverage(report: LoadReport) -> str:
     return f'{len(problems)} of {number} missing or of a different shape: {first_few(problems)}'
 
 
-def _compare(trunk: Weights, found: Identity, network: type[Network]) -> LoadReport:
+def _compare(
+    trunk: Weights, found: Identity, network: type[Network], options: dict[str, Any]
+) -> LoadReport:
     """Compare with the full backbone of an arch, at the checkpoint's size if possible."""
-    options = network.options_of(trunk)
+    options = dict(options)
     if found.size and found.size <= _MAX_SIZE and found.size % network.size_step == 0:
         options['pretrain_img_size'] = found.size
     with torch.device('meta'):
@@ -197,6 +224,12 @@ def _unused(checkpoint: dict, entry: str, keys: list[str]) -> list[str]:
         entries = [key for key, value in checkpoint.items() if not isinstance(value, plain)]
         unused += [str(key) for key in entries if key != entry]
     return unused
+
+
+def plain_settings(network: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a network for the metadata of its weights, which do not show all of them."""
+    stated = {key: value for key, value in network.items() if key != 'init_cfg'}
+    return json.loads(json.dumps(stated, default=str))
 
 
 def saved(content: dict) -> bytes:

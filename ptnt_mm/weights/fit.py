@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from torch import Tensor, nn
 
 from ptnt_mm.utils.text import first_few
-from ptnt_mm.weights.identity import identify, looks_like
+from ptnt_mm.weights.identity import identify, recognised
 from ptnt_mm.weights.names import Weights, as_classifier, by_our_names
 from ptnt_mm.weights.networks import Table, side_of_square, trunk_roots
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
@@ -30,6 +30,12 @@ _ENTRIES = ('state_dict_ema', 'state_dict', 'model_ema', 'model')
 _MODULE = 'module.'
 
 _WRAPPERS = re.compile(r'((module|backbone|model|network)\.)*')  # network: of TimmFeatures
+
+OTHER_FILE = (
+    'Use a file of this model, or build the model of the file. A custom module lists its new '
+    'weights in pretrained_may_lack'
+)
+"""What to do if a file is of another network."""
 
 _COUNTER = 'num_batches_tracked'  # of BatchNorm; older files and frozen layers have none
 
@@ -45,6 +51,7 @@ class LoadReport:
     resized: Shapes = field(default_factory=dict)  # position tables of other pretraining sizes
     unused: list[str] = field(default_factory=list)  # in the file but not in the model
     new: list[str] = field(default_factory=list)  # only in the model, and optional in a file
+    drawn: list[str] = field(default_factory=list)  # the same, and they start at random
     missing: list[str] = field(default_factory=list)  # only in the model, but required
     mismatched: Shapes = field(default_factory=dict)  # of a shape that cannot be converted
 
@@ -62,12 +69,14 @@ class LoadReport:
         """Reasons why the file does not fit, as predicates of a sentence; empty if it fits."""
         problems = []
         if self.missing:
-            problems.append(f'lacks {len(self.missing)} weights: {first_few(self.missing)}')
+            is_all = 'all ' * (not self.loaded and not self.resized and not self.mismatched)
+            number = len(self.missing)
+            problems.append(f'lacks {is_all}{number} weights: {first_few(self.missing)}')
         if self.mismatched:
             shapes = self.mismatched.items()
             differing = [f'{key} is {was}, the model has {now}' for key, (was, now) in shapes]
             problems.append(
-                f'has {len(shapes)} weights of a different shape: {first_few(differing)}'
+                f'has {len(shapes)} weights of a different shape: {first_few(differing, 2)}'
             )
         # Layers whose scale was loaded without the statistics that it belongs to.
         parts = (key.rpartition('.') for key in self.unused)
@@ -120,19 +129,35 @@ def fit(content: Mapping, model: nn.Module, scope: 'Scope', source: str = 'the c
     """
     fitted = compare(content, model, scope, source)
     if problems := fitted.report.problems():
-        own = scope.needs(model).own
-        found, wanted = (
-            looks_like(split_prefix(weights)[0]) for weights in (fitted.stored.weights, own)
-        )
-        hint = f'The file looks like {found}; the model is {wanted}'
-        if found == wanted:
-            hint = f'Both look like {found}'
-        raise CheckpointError(
-            f'{source} does not fit the model {type(model).__name__}: it {" and ".join(problems)}. '
-            f'{hint}. {scope.advice(fitted, own)}'
-        )
+        own, reasons = scope.needs(model).own, f': it {" and ".join(problems)}'
+        weights, advice = fitted.stored.weights, scope.advice(fitted, own)
+        raise misfit(source, model, reasons, weights, own, advice)
     check_finite(fitted.ready, source)
     return fitted
+
+
+def misfit(
+    source: str, model: nn.Module, reasons: str, weights: Weights, own: Weights, advice: str
+) -> CheckpointError:
+    """An error that says why a file does not fit a model, and names the networks of both.
+
+    Args:
+        source: The file or its address.
+        model: The model.
+        reasons: Why it does not fit, after the model's name.
+        weights: Weights of the file; only keys and shapes are read.
+        own: The model's, likewise.
+        advice: What to do.
+    """
+    kind = type(model).__name__
+    found, wanted = (recognised(split_prefix(every)[0]) for every in (weights, own))
+    others = [key for key in weights if key not in own] or list(weights)
+    hint = f'The file looks like {found}' if found else f'The file has {first_few(others, 2)}'
+    if found and found == wanted:
+        hint = f'Both look like {found}'
+    elif wanted:
+        hint += f'; the model is {wanted}'
+    return CheckpointError(f'{source} does not fit the model {kind}{reasons}. {hint}. {advice}')
 
 
 def compare(
@@ -183,6 +208,9 @@ class Trunk(Scope):
         own, optional, _ = self.needs(model)
         roots = {key.split('.')[0] for key in own if key not in optional}
         trunk, others = split_prefix(weights, roots, self.prefix)
+        if self.prefix:  # of a backbone, in which the network may be wrapped
+            trunk, more = split_prefix(trunk, roots)
+            others += [self.prefix + key for key in more]
         return Stored(by_our_names(trunk), entry, others)
 
     def needs(self, model: nn.Module) -> Needs:
@@ -191,28 +219,7 @@ class Trunk(Scope):
 
     def advice(self, fitted: Fit, own: Weights) -> str:
         """It is another network, or has a part that no file knows."""
-        return (
-            'Use a file of this model, or build the model of the file. A custom module lists its '
-            'new weights in pretrained_may_lack'
-        )
-
-
-class HostsBackbone(Trunk):
-    """A backbone of a host, as MMEngine's ``Pretrained`` loads it.
-
-    Args:
-        prefix: Prefix of its weights in the file; none by default.
-    """
-
-    def find(self, content: Mapping, model: nn.Module, source: str) -> Stored:
-        """By the model's own names, with the given prefix."""
-        weights, entry = find_state_dict(content, source)
-        named, others = split_prefix(without_module(weights), prefix=self.prefix or '')
-        return Stored(named, entry, others)
-
-    def needs(self, model: nn.Module) -> Needs:
-        """The same, but MMEngine resizes no tables."""
-        return super().needs(model)._replace(tables={})
+        return OTHER_FILE
 
 
 class Whole(Scope):

@@ -15,6 +15,8 @@ _OTHER_MODELS = (
     (r'\.graph_conv\.', 'a Vision GNN (ViG)'),
     (r'layer1\.0\.conv1\.weight', 'a ResNet'),
     (r'downsample_layers\.0\.0', 'a ConvNeXt'),
+    (r'conv_stem\.weight', 'an EfficientNet or a MobileNetV3'),
+    (r'stage2\.0\.branches', 'an HRNet'),
     (r'cls_token', 'a Vision Transformer'),
 )
 
@@ -44,15 +46,20 @@ def identify(weights: Weights) -> Identity:
     return Identity(None, None, None)
 
 
-def looks_like(weights: Weights) -> str:
-    """Describe in words the model that weights belong to."""
+def recognised(weights: Weights) -> str | None:
+    """The network that weights belong to, in words; None if it is not known."""
     found = identify(weights)
     if found.kind:
         return str(found)
     for pattern, name in _OTHER_MODELS:
         if any(re.search(pattern, key) for key in weights):
             return name
-    return f'an unknown model with the keys {first_few(weights)}'
+    return None
+
+
+def looks_like(weights: Weights) -> str:
+    """The same; a network that is not known is described by its first keys."""
+    return recognised(weights) or f'an unknown model with the keys {first_few(weights)}'
 
 
 def _arch_of(weights: Weights, network: type[Network]) -> str | None:

@@ -1,19 +1,20 @@
 """Start a backbone from pretrained weights."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
 from mmengine.logging import print_log
-from mmengine.model import BaseModule, PretrainedInit
+from mmengine.model import PretrainedInit
 from torch import nn
 
 from ptnt_mm.registry import WEIGHT_INITIALIZERS
-from ptnt_mm.weights.fit import HostsBackbone, LoadReport, Trunk, fit
+from ptnt_mm.weights.fit import LoadReport, Trunk, fit
 from ptnt_mm.weights.published import locate
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 from ptnt_mm.weights.reader.read import read_checkpoint
+from ptnt_mm.weights.tracing import trace
 
 
 @torch.no_grad()
@@ -52,29 +53,33 @@ def load_pretrained(
     return report
 
 
-def try_pretrained(backbone: nn.Module, file: str, init: dict | None) -> LoadReport | None:
-    """Load a backbone's weights as the start of a run does, and report without a log.
+def try_pretrained(part: nn.Module) -> LoadReport:
+    """Load the weights that a part of a model names, as the start of a run does, without a log.
 
-    MMEngine only warns about what does not fit a backbone of a host; here it is an error.
+    A file that does not fit is an error, also for networks that load it by themselves.
 
     Args:
-        backbone: One with a ``pretrained_part``, or of a host; the latter stays unchanged.
-        file: Its weights, or those of a whole model.
-        init: The backbone's Pretrained dict; None if the file is of a whole model.
-
-    Returns:
-        None for a backbone that loads its weights in a different way.
+        part: One of :func:`pretrained_parts`. Only one with a ``pretrained_part`` is changed.
 
     Raises:
-        CheckpointError: As :func:`load_pretrained`, except that NaN and infinity are not found for
-            a backbone of a host.
+        CheckpointError: As :func:`load_pretrained` and :func:`~ptnt_mm.weights.tracing.trace`; NaN
+            and infinity are found only in one with a ``pretrained_part``.
     """
-    prefix = init and init.get('prefix')
-    if (part := getattr(backbone, 'pretrained_part', None)) is not None:
-        return load_pretrained(part, file, prefix, logger='silent')
-    if init and type(backbone).init_weights is BaseModule.init_weights:
-        return fit(read_checkpoint(file, 'meta'), backbone, HostsBackbone(prefix), file).report
-    return None
+    init = pretrained_init(part.init_cfg)
+    if (network := getattr(part, 'pretrained_part', None)) is not None:
+        return load_pretrained(network, init['checkpoint'], init.get('prefix'), logger='silent')
+    return trace(part, init['checkpoint'])
+
+
+def pretrained_parts(model: nn.Module) -> Iterator[tuple[str, nn.Module, str]]:
+    """The parts of a model with a Pretrained dict in their ``init_cfg``: path, part, file.
+
+    Raises:
+        CheckpointError: As :func:`pretrained_init`.
+    """
+    for path, part in model.named_modules():
+        if init := pretrained_init(getattr(part, 'init_cfg', None)):
+            yield path, part, init['checkpoint']
 
 
 def pretrained_init(init_cfg: dict | list[dict] | None) -> dict | None:

@@ -122,6 +122,9 @@ DAMAGED = {
         file_of(lambda file: Image.open(file).convert('I').save(file, format='TIFF')),
         ERROR, 'train', '000003.jpg (LoadImageFromFile',
     ),
+    'turned by EXIF, with boxes of the pixels as stored': (
+        lambda demo: _turned_with_their_sizes(demo), ERROR, 'train', 'that EXIF data rotates',
+    ),
     'turned by 180 degrees': (file_of(with_exif(3)), WARNING, 'train', '000003.jpg'),
     'backslashes': (
         _each('images', lambda i, _: i.update(file_name='train\\' + i['file_name'])),
@@ -271,6 +274,13 @@ MASKS = {
         changed('train', 'annotations', segmentation=[['1', '2', '30', '4', '5', '60']]),
         ERROR, 'train', 'id 2',
     ),
+    'polygons without the outer list': (
+        _each('annotations', lambda a, _: a.update(segmentation=a['segmentation'][0])),
+        ERROR, 'train', '58 of 58 masks that are not a list of',
+    ),
+    'polygons of points': (
+        _polygon(lambda p, _: p.tolist()), ERROR, 'train', '58 of 58 masks that are not a list of'
+    ),
     'polygons with y before x': (
         _polygon(lambda p, i: _flat(p[:, ::-1])), WARNING, 'train', '44 of 58 masks'
     ),
@@ -347,6 +357,18 @@ def _as_text_ids(demo: Demo) -> None:
         demo.edit(
             split, lambda c: [a.update(image_id=f'img{a["image_id"]}') for a in c['annotations']]
         )
+
+
+def _turned_with_their_sizes(demo: Demo) -> None:
+    """Turned by EXIF, and listed in the size as seen; the boxes stay where they are."""
+    for number in range(1, 9):
+        with_exif(8)(demo.image('train', number))
+
+    def exchange(image: dict, _: object) -> None:
+        if image['id'] <= 8:
+            image.update(width=image['height'], height=image['width'])
+
+    _each('images', exchange)(demo)
 
 
 def _turned_and_annotated_so(demo: Demo) -> None:

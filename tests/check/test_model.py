@@ -75,7 +75,7 @@ class _HostsBackbone(BaseModule):
 
 class _WithOwnLoading(_HostsBackbone):
     def init_weights(self) -> None:
-        """Nobody knows what it reads."""
+        """Read nothing."""
 
 
 def _tnt(init_cfg: dict | None = None) -> TNT:
@@ -97,10 +97,10 @@ OK, NOTE = Severity.OK, Severity.NOTE
         (_tnt, _prefixed, 'student.', OK, '42 weights'),
         (_tnt, lambda weights: {'a': torch.ones(1)}, None, ERROR, 'cls_token'),
         (_tnt, lambda weights: {'a': print}, None, ERROR, 'refused'),
-        (_HostsBackbone, lambda w: w | {'fc.bias': torch.ones(1)}, None, OK, '7 weights'),
-        (_HostsBackbone, _prefixed, 'student.', OK, '7 weights'),
+        (_HostsBackbone, lambda w: w | {'fc.bias': torch.ones(1)}, None, OK, '6 weights'),
+        (_HostsBackbone, _prefixed, 'student.', OK, '6 weights'),
         (_HostsBackbone, _prefixed, None, ERROR, 'layers.0.weight'),
-        (_WithOwnLoading, dict, None, NOTE, 'weights.pth'),
+        (_WithOwnLoading, dict, None, ERROR, 'lacks all'),
     ],
 )
 def test_weights_of_a_backbone(tmp_path: Path, backbone, content, prefix, severity, words):
@@ -114,14 +114,16 @@ def test_weights_of_a_backbone(tmp_path: Path, backbone, content, prefix, severi
     assert finding.severity is severity and words in finding.what
 
 
-@pytest.mark.parametrize(('backbone', 'severity'), [(_tnt, OK), (_HostsBackbone, NOTE)])
-def test_weights_of_a_whole_model(tmp_path: Path, backbone, severity):
+@pytest.mark.parametrize('backbone', [_tnt, _HostsBackbone])
+def test_weights_of_a_whole_model(tmp_path: Path, backbone):
     """A run compares all of them when it starts."""
     config = _model(backbone=dict(type='Any'))
     config.load_from = str(tmp_path / 'epoch_1.pth')
     model = nn.ModuleDict({'backbone': backbone(), 'neck': nn.Linear(2, 2)})
     torch.save(dict(state_dict=model.state_dict(), meta={}), config.load_from)
-    assert [one.severity for one in check_weights_fit(ConfigView(config), model)] == [severity]
+    assert [one.severity for one in check_weights_fit(ConfigView(config), model)] == [OK]
+    torch.save(dict(state_dict=nn.Linear(2, 2).state_dict(), meta={}), config.load_from)
+    assert [one.severity for one in check_weights_fit(ConfigView(config), model)] == [ERROR]
 
 
 @pytest.mark.parametrize(
@@ -138,15 +140,26 @@ def test_class_names_of_a_whole_model_are_compared(tmp_path: Path, stored, sever
     assert all(finding.where == 'load_from' for finding in found)
 
 
-@pytest.mark.parametrize(
-    ('kind', 'weights'), [('PyramidTNT', 'https://a.invalid/w.pth'), ('ResNet', 'resnet.pth')]
-)
-def test_weights_that_are_not_looked_into(kind: str, weights: str):
-    init = dict(type='Pretrained', checkpoint=weights)
-    (finding,) = check_weights_fit(
-        ConfigView(_model(backbone=dict(type=kind, init_cfg=init))), nn.Module()
-    )
-    assert finding.severity is Severity.NOTE
+def test_weights_at_an_address_are_not_downloaded():
+    init = dict(type='Pretrained', checkpoint='https://a.invalid/w.pth')
+    model = nn.ModuleDict({'backbone': _HostsBackbone(init)})
+    settings = _model(backbone=dict(type='Any', init_cfg=init))
+    (finding,) = check_weights_fit(ConfigView(settings), model)
+    assert finding.severity is Severity.NOTE and 'it was not downloaded' in finding.what
+
+
+@pytest.mark.parametrize('path', ['teacher', 'decode_head.layers.0'])
+def test_weights_of_any_part(tmp_path: Path, path):
+    """A student of a random teacher would learn nothing, in silence."""
+    torch.save(nn.Linear(2, 2).state_dict(), tmp_path / 'weights.pth')
+    model = part = nn.Module()
+    for name in path.split('.'):
+        part.add_module(name, nn.Module())
+        part = part.get_submodule(name)
+    init = dict(type='Pretrained', checkpoint=str(tmp_path / 'weights.pth'))
+    part.add_module('backbone', _HostsBackbone(init))
+    (finding,) = check_weights_fit(ConfigView(_model()), model)
+    assert finding.severity is ERROR and 'does not fit the model _HostsBackbone' in finding.what
 
 
 @pytest.mark.parametrize(

@@ -141,8 +141,9 @@ def test_a_fault_is_found_by_a_rule(configs, fault: tuple):
     where = other[0] if other else re.sub(r'\.(\d+)(?=\.|$)', r'[\1]', *change)
     config = pickle.loads(configs[name])
     apply_options(config, change)
-    found = {(one.where, one.severity) for one in _found(config)}
-    assert (where, severity) in found
+    found = _found(config)
+    assert (where, severity) in {(one.where, one.severity) for one in found}
+    assert not [one for one in found if re.search(r'{(value|found)', one.what + one.advice)]
 
 
 def test_every_rule_has_a_fault(configs: dict[str, bytes]):

@@ -118,7 +118,7 @@ def test_a_library_that_is_missing_is_one_line(ptnt, monkeypatch, capsys):
 
 @pytest.mark.parametrize(
     ('command', 'printed'),
-    [('train', 'atexit\nclosed\n'), ('infer', 'atexit\n')],
+    [(name, 'atexit\nclosed\n') for name in ('train', 'pretrain')] + [('infer', 'atexit\n')],
 )
 def test_only_commands_that_run_hooks_end_as_python_does(command: str, printed: str):
     """Their objects may write their last lines when they are deleted."""

@@ -184,6 +184,9 @@ def test_a_syntax_error_names_the_whole_path(tmp_path: Path):
         (ValueError('\n  a\nb'), 'a', 'ValueError: a'),
         (ValueError(' '), 'ValueError', 'ValueError'),
         (KeyError('key'), "'key'", "KeyError: 'key'"),
+        # Only what our own messages name between backquotes becomes a flag.
+        (ValueError('`size` is odd'), "'size' is odd", "ValueError: 'size' is odd"),
+        (UserError('`size=3`: no'), '`size=3`: no', 'UserError: `size=3`: no'),
     ],
 )
 def test_an_exception_in_one_line(error: Exception, message: str, named: str):

@@ -1,5 +1,7 @@
 """Finding, reading and copying the configs that come with the package."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -98,3 +100,11 @@ def test_a_base_that_no_host_has_is_an_error(tmp_path: Path):
     with pytest.raises(OSError, match='no_such_config'):
         config_from_file(file)
     assert Config._get_cfg_path.__module__ == 'mmengine.config.config', "MMEngine's own is back"
+
+
+def test_reads_that_overlap_leave_mmengine_as_it_was(monkeypatch: pytest.MonkeyPatch):
+    find_base = Config._get_cfg_path
+    monkeypatch.setattr(Config, 'fromfile', lambda seconds: time.sleep(float(seconds)))
+    with ThreadPoolExecutor() as threads:
+        list(threads.map(config_from_file, ('0.05', '0.1')))
+    assert Config._get_cfg_path is find_base

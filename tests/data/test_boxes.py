@@ -17,6 +17,7 @@ from ptnt_mm.data.boxes import (
     find_cause,
     judge,
     judge_repeats,
+    of_stored_pixels,
 )
 from ptnt_mm.data.formats.format import Collector
 from ptnt_mm.data.labels import Labels
@@ -328,6 +329,68 @@ def test_a_box_of_zeros_is_that_around_the_mask(tmp_path: Path):
     content['annotations'][0] |= dict(bbox=[0, 0, 0, 0], segmentation=polygon)
     labels = read(tmp_path, content)
     assert not labels.problems and (30, 10, 20, 20) in {o.box for o in labels.images[0].objects}
+
+
+def turn(root: Path, count: int) -> None:
+    """Give the first images an EXIF entry that rotates them; their objects stay where they are."""
+    exif = Image.Exif()
+    exif[0x0112] = 8
+    for file in sorted(root.rglob('im*.*'))[:count]:
+        Image.open(file).save(file, exif=exif)
+
+
+def coco_without_sizes(root: Path) -> Path:
+    content = coco(root)
+    content['images'] = [dict(id=e['id'], file_name=e['file_name']) for e in content['images']]
+    (root / 'labels.json').write_text(json.dumps(content))
+    return root
+
+
+@pytest.mark.parametrize(
+    'make', [made.csv_keras, made.via, made.via_exported, made.kitti, coco_without_sizes]
+)
+def test_boxes_of_images_as_stored_are_an_error(tmp_path: Path, make):
+    turn(make(tmp_path), 4)
+    with pytest.raises(UserError, match='(?s)all in images that EXIF data rotates.*exiftool'):
+        made.read(tmp_path)
+
+
+def test_one_box_of_an_image_as_stored_is_a_note(tmp_path: Path):
+    turn(made.csv_keras(tmp_path), 1)
+    (note,) = made.read(tmp_path).notes
+    assert note.startswith('warning') and '1 of 12 boxes not inside their images' in note
+    assert 'EXIF data rotates' in note and 'exiftool' in note
+
+
+def test_masks_of_images_as_stored_are_said(tmp_path: Path):
+    turn(made.class_masks(tmp_path) / 'images', 1)
+    (problem,) = (p for p in made.read(tmp_path).problems if p.file.name == 'im0.png')
+    assert 'rotated by its EXIF data' in problem.detail and 'exiftool' in problem.detail
+
+
+@pytest.mark.parametrize(
+    ('turned', 'change', 'is_found'),
+    [
+        (range(0, 60, 3), lambda values: values, True),
+        (range(60), lambda values: values, True),
+        # A few other mistakes.
+        (range(0, 60, 3), lambda values: np.vstack([[600.0, 9, 99, 9], values[1:]]), True),
+        (range(0, 60, 3), lambda values: values * 2, False),
+        (range(0, 30), lambda values: values + [400, 0, 0, 0], False),
+        # They were drawn on the images as seen.
+        (range(0, 60, 3), lambda values: values[:, [1, 0, 3, 2]], False),
+    ],
+)
+def test_boxes_of_images_as_stored_are_told_from_others(turned: range, change, is_found: bool):
+    corners, sizes = drawn(0)
+    is_turned = np.isin(np.arange(60), turned)
+    values = CORNER_AND_SIZE.write(corners)
+    values[is_turned] = change(values)[is_turned]
+    boxes = Boxes(values, np.where(is_turned[:, None], sizes[:, ::-1], sizes))
+    cause = of_stored_pixels(boxes, is_turned)
+    assert (cause is not None) == is_found
+    if is_found:
+        assert not cause.chosen[~is_turned].any()
 
 
 def test_an_image_in_several_splits_is_one_problem(tmp_path: Path):

@@ -263,6 +263,59 @@ def test_names_are_those_of_a_list(
     assert (class_of_each(labels, 0) == drawn.indices(0)).all()
 
 
+@pytest.mark.parametrize(
+    ('file', 'head', 'line'),
+    [
+        ('class.txt', '', '{n} {r} {g} {b} {name}'),
+        ('class.txt', 'n r g b name\n', '{n}\t{r}\t{g}\t{b}\t{name}'),
+        ('labels.txt', '', '{n}: {name} ({r}, {g}, {b})'),
+        ('colours.txt', '', '{name} {r} {g} {b} {n}'),
+        ('lut.txt', '# No. Label\n', '{n} {name} {r} {g} {b} 255'),
+        ('label.txt', '', '{n} {r} {g} {b} 1 1 1 "{name}"'),
+        ('class.csv', '', '{n},{r},{g},{b},{name}'),
+        ('class.csv', 'name;r;g;b;id\n', '{name};{r};{g};{b};{n}'),
+        ('class.csv', 'Red,Green,Blue,Class Name,ID\n', '{r},{g},{b},{name},{n}'),
+    ],
+)
+@pytest.mark.parametrize('has_colours', [False, True], ids=['values', 'colours'])
+def test_a_table_may_have_values_colours_and_names_in_any_order(
+    tmp_path: Path, file: str, head: str, line: str, has_colours: bool
+):
+    def mask_of(i: int) -> Image.Image:
+        pixels = drawn.indices(i)
+        return Image.fromarray(drawn.COLOURS[pixels] if has_colours else pixels)
+
+    order = [0, 2, 1] if 'ID' in head else [0, 1, 2]  # only a column with a name has any order
+    tree = draw(tmp_path, mask_of)
+    names = ('no class', 'traffic light', 'car2')
+    lines = []
+    for n in order:
+        r, g, b = drawn.COLOURS[n]
+        lines.append(line.format(n=n, r=r, g=g, b=b, name=names[n]))
+    (tmp_path / file).write_text(head + '\n'.join(lines))
+    labels = read(tree := Tree(tree.root))
+    assert labels.classes == [names[n] for n in order]
+    assert (class_of_each(labels, 0) == np.argsort(order)[drawn.indices(0)]).all()
+    assert not labels.notes and not labels.problems and not recognise(tree).others
+
+
+@pytest.mark.parametrize('first', [0, 1])
+def test_a_table_of_numbered_classes_keeps_their_numbers(tmp_path: Path, first: int):
+    tree = draw(tmp_path, lambda i: Image.fromarray(drawn.indices(i) + np.uint8(first)))
+    lines = (f'class {n + first} {n} 9 {n}' for n in range(3))
+    (tmp_path / 'class.txt').write_text('\n'.join(lines))
+    labels = read(Tree(tree.root))
+    assert labels.classes == [f'class {n + first}' for n in range(3)] and not labels.notes
+
+
+def test_a_value_without_a_line_is_named_with_its_share(tmp_path: Path):
+    tree = draw(tmp_path, lambda i: Image.fromarray(drawn.indices(i)))
+    (tmp_path / 'class.txt').write_text('1 128 0 0 a\n2 0 128 0 b\n')
+    labels = read(Tree(tree.root))
+    (note,) = labels.notes
+    assert labels.classes == ['a', 'b'] and 'the value 0, which class.txt lacks' in note
+
+
 def test_more_values_than_there_may_be_classes_are_said(tmp_path: Path):
     def mask_of(i: int) -> Image.Image:
         numbers = np.random.default_rng(i).choice(np.arange(1, 250), 8, replace=False)
@@ -279,20 +332,30 @@ def test_more_values_than_there_may_be_classes_are_said(tmp_path: Path):
     [
         (lambda i: drawn.indices(i, 3 + i), True, False),
         (lambda i: drawn.with_palette(drawn.indices(i, 3 + i)), True, False),
-        (lambda i: drawn.indices(i, 5), False, False),
+        (lambda i: drawn.indices(i, 5), False, True),
+        (lambda i: drawn.indices(i, 2) * np.uint16(9), False, True),
         (lambda i: drawn.indices(i, 1 + i % 2), False, True),
         (lambda i: drawn.indices(i, 3 + i) % 5, False, False),
         (lambda i: drawn.indices(i, 3 + i) * 2, False, True),
-        (lambda i: drawn.indices(i, 3) + i * (drawn.indices(i, 3) > 0), False, True),
+        (lambda i: drawn.indices(i, 3) + np.uint8(i) * (drawn.indices(i, 3) > 0), False, True),
     ],
-    ids=['numbers', 'palette', 'as many in each', 'few', 'several areas', 'even', 'tracks'],
+    ids=[
+        'numbers',
+        'palette',
+        'as many in each',
+        '16 bits',
+        'few',
+        'several areas',
+        'even',
+        'tracks',
+    ],
 )
 def test_numbers_that_differ_in_each_mask_are_objects(
     tmp_path: Path, mask_of: Callable, is_numbered: bool, may_be: bool
 ):
     def as_image(i: int) -> Image.Image:
         mask = mask_of(i)
-        return mask if isinstance(mask, Image.Image) else Image.fromarray(mask.astype(np.uint8))
+        return mask if isinstance(mask, Image.Image) else Image.fromarray(mask)
 
     tree = draw(tmp_path, as_image, 8)
     found = recognise(tree)
@@ -307,6 +370,39 @@ def test_numbers_that_differ_in_each_mask_are_objects(
     else:
         objects = {int(i.path.stem): len(i.objects) for i in read(tree, 'numbered-masks').images}
         assert objects == {i: 3 + i for i in range(COUNT)}
+
+
+def test_numbers_that_stay_with_their_objects_are_said(tmp_path: Path):
+    """The layout of the Cell Tracking Challenge."""
+    for i in range(COUNT):
+        for sequence in ('01', '02'):
+            drawn.put(drawn.photograph(i, 3).convert('L'), tmp_path / sequence / f't{i:03}.tif')
+            mask = Image.fromarray(drawn.indices(i, 3).astype(np.uint16))
+            drawn.put(mask, tmp_path / f'{sequence}_GT' / 'SEG' / f'man_seg{i:03}.tif')
+    found = recognise(Tree(tmp_path))
+    (other,) = found.others
+    assert found.format.name == 'class-masks' and '`format=numbered-masks`' in other
+    assert len(read(Tree(tmp_path), 'numbered-masks').images) == 2 * COUNT
+
+
+@pytest.mark.parametrize('mask_of', [lambda i: i % 3 + 1, lambda i: 2])
+def test_one_number_in_each_mask_is_said_if_it_differs(tmp_path: Path, mask_of: Callable):
+    tree = draw(tmp_path, lambda i: Image.fromarray(drawn.indices(i, 1) * np.uint8(mask_of(i))), 1)
+    assert bool(recognise(tree).others) == (mask_of(0) != mask_of(1))
+
+
+@pytest.mark.parametrize(
+    ('name', 'content'),
+    [
+        ('classes.txt', 'no\na\nb\n'),
+        ('class_dict.csv', 'name,r,g,b\nno,0,0,0\na,128,0,0\nb,0,128,0\n'),
+    ],
+)
+def test_values_with_names_are_not_said_to_be_objects(tmp_path: Path, name: str, content: str):
+    tree = draw(tmp_path, lambda i: drawn.with_palette(drawn.indices(i)))
+    assert recognise(tree).others
+    (tmp_path / name).write_text(content)
+    assert not recognise(Tree(tmp_path)).others
 
 
 @pytest.mark.parametrize('are_layers', [False, True], ids=['nested', 'layers'])

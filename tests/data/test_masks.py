@@ -1,12 +1,13 @@
 """Masks drawn from COCO files, compared with hand-drawn ones."""
 
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 from pycocotools import mask as coco
 
-from ptnt_mm.data.masks import draw_mask, run_lengths, usable
+from ptnt_mm.data.masks import BROKEN, draw_mask, run_lengths, usable
 from ptnt_mm.utils.errors import UserError
 
 IMAGE = dict(id=1, file_name='a.jpg', height=6, width=8)
@@ -55,9 +56,32 @@ def test_an_object_of_several_polygons_is_one():
     assert (pixels == 2).sum() == 8
 
 
-def test_text_in_polygons_is_read_as_numbers():
-    text = [list(map(str, points)) for points in _rectangle(1, 1, 3, 3)]
-    assert usable(text, (8, 6)) == (_rectangle(1, 1, 3, 3), None, '')
+_CORNERS = [(1, 1), (3, 1), (3, 3), (1, 3)]
+
+
+@pytest.mark.parametrize(
+    ('mask', 'parts'),
+    [
+        ([[str(value) for point in _CORNERS for value in point]], 1),
+        ([value for point in _CORNERS for value in point], 1),
+        ([str(value) for point in _CORNERS for value in point], 1),
+        ([list(point) for point in _CORNERS], 1),
+        ([[list(point) for point in _CORNERS]] * 2, 2),
+        ([[list(point) for point in _CORNERS], *_rectangle(1, 1, 3, 3)], 2),
+    ],
+    ids=['text', 'flat', 'flat text', 'points', 'lists of points', 'mixed'],
+)
+def test_polygons_are_read_however_their_numbers_are_nested(mask: list, parts: int):
+    assert usable(mask, (8, 6)) == (_rectangle(1, 1, 3, 3) * parts, None, '')
+
+
+@pytest.mark.parametrize(
+    'mask',
+    ['1,1,3,1,3,3', 7, [dict(x=x, y=y) for x, y in _CORNERS] * 2, [[_rectangle(1, 1, 3, 3)]]],
+)
+def test_what_is_no_polygon_is_said(mask: object):
+    found, rule, why = usable(mask, (8, 6))
+    assert found is None and rule is BROKEN and re.search('neither polygons|not a list of', why)
 
 
 def test_an_image_without_objects_is_background():

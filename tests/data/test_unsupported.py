@@ -123,6 +123,8 @@ FOREIGN = {
     ),
     'boxes of an unknown XML': ('a.xml', '<x><o x="1"><rbox>1 2 3 4</rbox></o></x>', 'XML with'),
     'TFRecord': ('train.tfrecord', 'x', 'TFRecord'),
+    'MATLAB, all in one': ('labels.mat', 'MATLAB 5.0 MAT-file', 'MATLAB files'),
+    'NumPy': ('masks.npz', 'PK', 'NumPy arrays'),
     'an unknown form': ('x.json', [{'pic': 'a.jpg', 'what': 1}, {'pic': 'b.jpg'}], 'unknown'),
 }  # fmt: skip
 
@@ -190,6 +192,22 @@ def test_tags_of_cvat_are_classes_of_images(tmp_path: Path):
     )
     with pytest.raises(UserError, match=r'tags, which are classes of whole images.*ImageNet.*1 im'):
         read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ('suffix', 'shown'), [('mat', r'scipy\.io\.loadmat'), ('npy', r'numpy\.load')]
+)
+@pytest.mark.parametrize('name', ['masks/{}', 'truth/GT_{}_mask'])
+def test_arrays_for_each_image_are_labels_even_beside_folders(
+    tmp_path: Path, name: str, suffix: str, shown: str
+):
+    for i, folder in enumerate(('indoor', 'outdoor', 'indoor')):
+        draw(tmp_path / folder / f'{i}.jpg')
+        array = tmp_path / f'{name.format(i)}.{suffix}'
+        array.parent.mkdir(exist_ok=True)
+        array.write_bytes(b'\0')
+    with pytest.raises(UserError, match=rf'(?s)may.*masks.*{shown}.*fromarray.*--format folders'):
+        recognise(Tree(tmp_path))
 
 
 def test_folders_are_no_classes_beside_labels_of_objects(tmp_path: Path):

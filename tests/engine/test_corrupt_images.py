@@ -124,7 +124,7 @@ class RefusesARow:
         return results
 
 
-@pytest.mark.parametrize('limit', [-1, 2.5, '10', None])
+@pytest.mark.parametrize('limit', [True, -1, 2.5, '10', None])
 def test_invalid_limit_is_refused(limit):
     with pytest.raises(UserError, match=r'SkipCorruptImagesHook\(limit=.*: expected the number of'):
         SkipCorruptImagesHook(limit)

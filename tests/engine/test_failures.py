@@ -191,20 +191,26 @@ def test_full_disk_at_the_start_is_explained(tmp_path: Path, monkeypatch):
         build_runner(ConfigView(config))
 
 
-class Full(io.StringIO):
-    """A file on a full disk."""
+class Refusing(io.StringIO):
+    """A file that cannot be written to, for a reason of the system."""
+
+    def __init__(self, number: int):
+        super().__init__()
+        self.number = number
 
     def write(self, text: str) -> int:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        raise OSError(self.number, os.strerror(self.number))
 
 
-def test_a_log_that_cannot_be_written_prints_no_traceback(tmp_path: Path, capsys):
-    """A full disk would print a traceback for each line."""
+@pytest.mark.parametrize(('number', 'is_shown'), [(errno.ENOSPC, False), (errno.EBADF, True)])
+def test_a_log_on_a_full_disk_prints_no_traceback_for_each_line(
+    tmp_path: Path, capsys, number: int, is_shown: bool
+):
     config = toy_config(tmp_path)
-    config.experiment_name = 'full_log'
+    config.experiment_name = f'refusing_{number}'
     logger = build_runner(ConfigView(config)).logger
     (file,) = (handler for handler in logger.handlers if isinstance(handler, logging.FileHandler))
-    file.setStream(Full())
+    file.setStream(Refusing(number))
     logger.warning('one more line')
     printed = ''.join(capsys.readouterr())
-    assert 'one more line' in printed and 'Traceback' not in printed
+    assert 'one more line' in printed and ('Traceback' in printed) is is_shown

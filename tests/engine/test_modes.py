@@ -29,11 +29,21 @@ def test_a_backend_is_added_to_those_that_are_there(package: str):
     )
     log_to_package(ConfigView(config), package)
     kinds = [backend['type'] for backend in config.visualizer.vis_backends]
-    assert kinds == ['LocalVisBackend', LOG_BACKENDS[package]['type']]
+    assert kinds == ['LocalVisBackend', LOG_BACKENDS[package]]
     assert config.visualizer.type == 'DetLocalVisualizer'
     assert [hook.type for hook in config.custom_hooks] == ['Mine', 'DrawValidationHook']
     log_to_package(ConfigView(config), package)
     assert len(config.visualizer.vis_backends) == len(config.custom_hooks) == 2
+
+
+@pytest.mark.parametrize('server', [None, 'http://here:5000'])
+def test_mlflow_gets_the_server_that_the_environment_names_now(monkeypatch, server: str | None):
+    monkeypatch.delenv('MLFLOW_TRACKING_URI', raising=False)
+    if server:
+        monkeypatch.setenv('MLFLOW_TRACKING_URI', server)
+    config = Config(dict())
+    log_to_package(ConfigView(config), 'mlflow')
+    assert config.visualizer.vis_backends[-1].tracking_uri == (server or 'sqlite:///mlflow.db')
 
 
 def test_a_config_without_a_visualizer_keeps_its_scalars():

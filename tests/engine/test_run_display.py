@@ -15,8 +15,9 @@ from mmdet.evaluation.metrics import coco_metric
 from mmengine.config import Config
 from mmengine.evaluator import Evaluator
 from mmengine.hooks import Hook
-from mmengine.logging import MessageHub
+from mmengine.logging import MessageHub, MMLogger
 from mmengine.runner import Runner
+from pycocotools.cocoeval import COCOeval
 from rich.console import Console
 from rich.progress import Progress
 from toy import evaluated, quick, toy_config, toy_iterations
@@ -210,6 +211,31 @@ def test_a_worker_prints_without_the_bar(monkeypatch):
     ],
 )
 def test_scores_of_classes_are_those_of_the_metric(tmp_path: Path, kind, thresholds, columns):
+    original = coco_metric.COCOeval
+    rows = class_scores(evaluated_boxes(tmp_path, metric=kind, iou_thrs=thresholds))
+    assert coco_metric.COCOeval is original
+    assert [list(row) for row in rows[:1]] == columns
+    if rows:
+        shown = [[*row.values()][:4] for row in rows]
+        assert shown == [['a', 1, 1, pytest.approx(1.0)], ['b', 1, 1, 0.0], ['c', 0, 0, None]]
+
+
+class _Forgetful(COCOeval):
+    def summarize(self) -> None:
+        super().summarize()
+        del self.eval['precision']
+
+
+def test_an_evaluation_whose_scores_by_class_cannot_be_read_goes_on_with_a_warning(
+    tmp_path: Path, monkeypatch, caplog: pytest.LogCaptureFixture
+):
+    monkeypatch.setattr(coco_metric, 'COCOeval', _Forgetful)
+    monkeypatch.setattr(MMLogger.get_current_instance(), 'handlers', [caplog.handler])
+    assert class_scores(evaluated_boxes(tmp_path)) == []
+    assert caplog.messages[-1] == "there are no scores by class: KeyError: 'precision'"
+
+
+def evaluated_boxes(folder: Path, **settings: object) -> Evaluator:
     """Two classes, of which one is found; the third has no objects."""
     objects = [
         dict(id=i, image_id=1, category_id=i, bbox=[0, 20 * i, 10, 10], area=100, iscrowd=0)
@@ -217,22 +243,16 @@ def test_scores_of_classes_are_those_of_the_metric(tmp_path: Path, kind, thresho
     ]
     names = [dict(id=i, name=name) for i, name in enumerate('abc', start=1)]
     image = dict(id=1, file_name='1.jpg', height=60, width=60)
-    file = tmp_path / 'truth.json'
+    file = folder / 'truth.json'
     file.write_text(json.dumps(dict(images=[image], annotations=objects, categories=names)))
-    settings = dict(type='mmdet.CocoMetric', ann_file=str(file), metric=kind, iou_thrs=thresholds)
+    settings = dict(settings, type='mmdet.CocoMetric', ann_file=str(file))
     evaluator = Evaluator(keeping_class_scores([settings]))
     evaluator.dataset_meta = dict(classes=tuple('abc'))
     found = dict(bboxes=[[0, 20, 10, 30]], scores=[0.9], labels=[0])
     found = {key: torch.tensor(value) for key, value in found.items()}
     evaluator.process([dict(img_id=1, ori_shape=(60, 60), pred_instances=found)])
-    original = coco_metric.COCOeval
     evaluator.evaluate(1)
-    assert coco_metric.COCOeval is original
-    rows = class_scores(evaluator)
-    assert [list(row) for row in rows[:1]] == columns
-    if rows:
-        shown = [[*row.values()][:4] for row in rows]
-        assert shown == [['a', 1, 1, pytest.approx(1.0)], ['b', 1, 1, 0.0], ['c', 0, 0, None]]
+    return evaluator
 
 
 def test_a_runner_of_another_class_prints_as_little(tmp_path: Path):

@@ -1,5 +1,6 @@
 """Reading and writing videos."""
 
+import os
 from pathlib import Path
 
 import cv2
@@ -36,6 +37,16 @@ def test_unreadable_video_is_named(content: bytes | None, tmp_path: Path):
     file.write_bytes(file.read_bytes()[:5000] if content is None else content)
     with pytest.raises(UserError, match='x.mp4 cannot be read as a video'):
         open_video(file)
+
+
+def test_opencv_prints_its_other_errors_as_before(tmp_path: Path):
+    set_level = getattr(cv2, 'setLogLevel', None) or cv2.utils.logging.setLogLevel
+    before, variables = set_level(4), dict(os.environ)
+    try:
+        open_video(write_video(tmp_path / 'x.mp4'))
+        assert set_level(before) == 4 and dict(os.environ) == variables
+    finally:
+        set_level(before)
 
 
 @pytest.mark.parametrize(('key', 'goes_on'), [(-1, True), (ord('q'), False), (27, False)])

@@ -173,7 +173,7 @@ def test_depths_of_the_published_archs_end_at_the_last_block():
     assert PyramidTNTClassifier('tiny').get_layer_depth('head.weight') == (14, 15)
 
 
-@pytest.mark.parametrize('rate', [None, 0, -0.5, 1.5, 'much'])
+@pytest.mark.parametrize('rate', [None, True, 0, -0.5, 1.5, 'much'])
 def test_a_rate_that_makes_no_sense_is_an_error(detector: Detector, rate: object):
     with pytest.raises(UserError, match='decay_rate is .*expected a number above 0'):
         groups_of(detector, 'LayerDecay', decay_rate=rate)

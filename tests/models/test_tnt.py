@@ -2,6 +2,7 @@
 
 import json
 import re
+import socket
 
 import pytest
 import torch
@@ -152,7 +153,7 @@ def test_a_failed_download_is_explained(monkeypatch, tmp_path):
     def offline(*_, **__):
         raise OSError('Name or service not known')
 
-    monkeypatch.setattr(torch.hub, 'download_url_to_file', offline)
+    monkeypatch.setattr(socket, 'create_connection', offline)
     address = (
         'https://github.com/huawei-noah/Efficient-AI-Backbones/releases/download/tnt/a.pth.tar'
     )
@@ -160,7 +161,7 @@ def test_a_failed_download_is_explained(monkeypatch, tmp_path):
     with pytest.raises(CheckpointError) as error:
         model.init_weights()
     said = str(error.value)
-    assert f'{address}: cannot be downloaded (Name or service not known)' in said
+    assert re.search(f'{address}: cannot be downloaded .*Name or service not known', said)
     assert f'pass the path of the file, or put it at {tmp_path}' in said
 
 

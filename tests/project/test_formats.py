@@ -298,7 +298,8 @@ def test_keys_of_coco_in_the_singular_are_read(tmp_path: Path):
 def test_small_numbers_are_classes_unless_objects_are_asked_for(tmp_path: Path):
     tree = Tree(made.class_masks(tmp_path))
     found = recognise(tree)
-    assert found.format.name == 'class-masks' and not found.others
+    (other,) = found.others
+    assert found.format.name == 'class-masks' and '`format=numbered-masks`' in other
     labels = read_labels(tree, recognise(tree, 'numbered-masks'))
     assert labels.has_masks() and {len(image.objects) for image in labels.images} == {2}
 
@@ -489,10 +490,31 @@ def test_results_of_ptnt_infer_are_not_read(tmp_path: Path, make):
         Tree(tmp_path / 'found')
 
 
-def test_images_of_one_name_are_listed(tmp_path: Path):
+def test_different_images_of_one_name_are_listed(tmp_path: Path):
     made.voc(tmp_path)
     shutil.copytree(tmp_path / 'JPEGImages', tmp_path / 'old' / 'JPEGImages')
+    for i in range(made.COUNT):
+        made.draw(tmp_path / 'old' / 'JPEGImages' / f'im{i}.png', 10 + i)
     with pytest.raises(
         UserError, match=r'have this name: JPEGImages/im0\.png, old/JPEGImages/im0\.png'
     ):
         read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    'make',
+    [made.voc, made.coco, made.csv_keras, made.cvat, made.via, made.class_masks],
+    ids=lambda make: make.__name__,
+)
+def test_equal_images_of_one_name_are_one(tmp_path: Path, make):
+    before = read(make(tmp_path))
+    for image in before.images:
+        for folder in 'ab':
+            (tmp_path / folder).mkdir(exist_ok=True)
+            shutil.copy(image.path, tmp_path / folder)
+        image.path.unlink()
+    after = read(tmp_path)
+    assert [image.objects for image in after.images] == [image.objects for image in before.images]
+    assert {image.path.parent.name for image in after.images} == {'a'}
+    kinds = [problem.kind for problem in after.problems]
+    assert kinds.count('copies of images') == len(before.images)

@@ -19,6 +19,7 @@ from ptnt_mm.data.image_files import find_images
 from ptnt_mm.data.unlabelled import LoadPicture
 from ptnt_mm.models import PyramidTNT
 from ptnt_mm.project.pretrain import examine, find_teacher, write_weights
+from ptnt_mm.registry import MODELS
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights.files import as_safetensors, describe_checkpoint
 from ptnt_mm.weights.pretrained import load_pretrained
@@ -142,12 +143,26 @@ def test_the_range_reaches_the_run_and_the_card(teacher: Path, place: Path):
     for number, values in enumerate(grey):
         deep((values * 4095).astype(np.uint16), place / 'photos' / str(number))
     lines: list[str] = []
-    run(place / 'photos', place / 'a.pth', teacher, views=4, on_line=lines.append)
-    assert dict(describe_checkpoint(str(place / 'a.pth')))['value_range'] == '0 to 4095'
-    assert len(lines) == 1 and 'values from' in lines[0]
-    (used,) = (place / 'run').glob('*/vis_data/config.py')
-    step = Config.fromfile(used).train_dataloader.dataset.pipeline[0]
-    assert step == dict(type='LoadPicture', value_range=(0, 4095))
+    load = 'train_dataloader.dataset.pipeline.0'
+    for name, changes, expected in (
+        ('found', {}, (0, 4095)),
+        ('stated', {f'{load}.value_range': [0, 2000]}, [0, 2000]),
+    ):
+        options = dict(settings=QUICK['settings'] | changes, work_dir=place / name)
+        run(
+            place / 'photos',
+            place / f'{name}.pth',
+            teacher,
+            **options,
+            views=4,
+            on_line=lines.append,
+        )
+        about = dict(describe_checkpoint(str(place / f'{name}.pth')))
+        assert about['value_range'] == f'0 to {expected[1]}'
+        (used,) = (place / name).glob('*/vis_data/config.py')
+        step = Config.fromfile(used).train_dataloader.dataset.pipeline[0]
+        assert step == dict(type='LoadPicture', value_range=expected)
+    assert len(lines) == 2 and all('values from' in line for line in lines)
 
 
 @pytest.mark.parametrize('value_range', [(9, 1), 4095, ('0', '9')])
@@ -218,6 +233,24 @@ def test_a_trained_detector_teaches(teacher: Path, place: Path):
         find_teacher(str(project), teacher)
 
 
+@pytest.mark.parametrize('head', ['bbox_head.bias', 'head.fc.bias'])
+def test_a_trained_network_of_timm_teaches(place: Path, head: str):
+    """A project's checkpoint has it as ``backbone.network``."""
+    settings = dict(type='TimmFeatures', model='test_resnet', out_indices=(1, 2, 3, 4))
+    learned = MODELS.build(settings).state_dict()
+    state = {f'backbone.{key}': w for key, w in learned.items()} | {head: torch.ones(1)}
+    torch.save(dict(state_dict=state, meta={}), place / 'epoch_1.pth')
+    project = place / 'project.py'
+    scale = dict(mean=[1.0] * 3, std=[2.0] * 3, bgr_to_rgb=True)
+    model = dict(type='GFL', data_preprocessor=scale, backbone=settings)
+    project.write_text(f"default_scope = 'mmdet'\nmodel = {model!r}\n")
+    taught = MODELS.build(find_teacher(str(project), place / 'epoch_1.pth'))
+    taught.init_weights()
+    assert all(torch.equal(w, learned[key]) for key, w in taught.backbone.state_dict().items())
+    with pytest.raises(UserError, match='is a file of weights: pass it as `teacher_weights`'):
+        find_teacher(str(place / 'epoch_1.pth'))
+
+
 @pytest.mark.parametrize(
     ('options', 'said'),
     [
@@ -227,6 +260,9 @@ def test_a_trained_detector_teaches(teacher: Path, place: Path):
         (dict(backbone='ptnt_xl'), 'ptnt_xl'),
         (dict(teacher='resnet18', teacher_weights=None), 'neither here nor on a server'),
         (dict(teacher_weights='none.pth'), 'there is no file none.pth'),
+        (dict(teacher_weights='none'), '`teacher_weights=none`: expected a file'),
+        (dict(teacher='resnet18'), 'teacher.pth does not fit the model ResNet'),
+        (dict(weights='efficientnet_lite0'), 'does not fit the model PyramidTNT'),
         (dict(settings={'modle.mosaic': 0}), "did you mean 'model'"),
     ],
 )

@@ -1,11 +1,16 @@
 """Which weights a project starts from if none are named."""
 
 import re
+from pathlib import Path
 
 import pytest
+import torch
+from micro import MICRO_ARCH
+from mmengine.config import ConfigDict
+from mmengine.registry import MODELS
 
 from ptnt_mm.project import backbones
-from ptnt_mm.project.backbones import choose_backbone, offered
+from ptnt_mm.project.backbones import choose_backbone, find_backbone, offered
 from ptnt_mm.utils.errors import UserError
 
 DISTILLED = 'ptnt_ti_distilled'
@@ -84,3 +89,61 @@ def test_all_pretrained_backbones_are_offered(monkeypatch: pytest.MonkeyPatch):
     assert found['efficientnet_lite0'] == (75.1, 'here')
     assert found['swin_t'][1] == 'here' and found['tnt_s'] == (81.5, 'by download')
     assert found['ptnt_ti'] == (None, 'here') and 'cpvt_ti' not in found
+
+
+NETWORKS = {
+    'ptnt': f'PyramidTNT(arch={MICRO_ARCH!r})',
+    'timm': "TimmFeatures(model='test_resnet', out_indices=(1, 2, 3, 4))",
+    'resnet': 'mmdet.ResNet(depth=18, base_channels=8, num_stages=2, strides=(1, 2), '
+    'dilations=(1, 1), out_indices=(0, 1))',
+    'swin': 'mmdet.SwinTransformer(embed_dims=8, depths=(1, 1), num_heads=(1, 1), '
+    'strides=(4, 2), out_indices=(0, 1))',
+    'pvt': 'mmdet.PyramidVisionTransformerV2(embed_dims=8, num_layers=[1, 1, 1, 1])',
+}
+
+
+def built(name: str):
+    return MODELS.build(dict(backbones.row_of(name)['settings']))
+
+
+@pytest.fixture(scope='module')
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The weights of each network."""
+    folder = tmp_path_factory.mktemp('weights')
+    for key, name in NETWORKS.items():
+        state = built(name).state_dict()
+        # mmdet's Swin reads only the names of a whole model.
+        prefix = 'backbone.' if key == 'swin' else ''
+        torch.save({prefix + k: w for k, w in state.items()}, folder / f'{key}.pth')
+    return folder
+
+
+@pytest.mark.parametrize('key', NETWORKS)
+def test_weights_of_another_network_are_refused(files: Path, key: str):
+    """As weights to start from, and as those of a teacher."""
+    for file in files.iterdir():
+        if file.stem == key:
+            assert find_backbone(NETWORKS[key], str(file), 'mmdet').weights == str(file)
+        else:
+            with pytest.raises(UserError, match=f'{file.name} does not fit the model'):
+                find_backbone(NETWORKS[key], str(file), 'mmdet')
+
+
+@pytest.mark.parametrize('key', ['timm', 'resnet', 'swin'])
+def test_weights_of_a_whole_model_start_its_backbone(files: Path, tmp_path: Path, key: str):
+    state = torch.load(files / f'{key}.pth', weights_only=True)
+    state = {name.removeprefix('backbone.'): weight for name, weight in state.items()}
+    whole = {f'backbone.{name}': weight for name, weight in state.items()}
+    torch.save(dict(state_dict=whole | {'head.weight': torch.ones(1)}, meta={}), tmp_path / 'a.pth')
+    found = find_backbone(NETWORKS[key], str(tmp_path / 'a.pth'), 'mmdet')
+    network = MODELS.build(ConfigDict(found.settings))
+    network.init_weights()
+    assert all(torch.equal(weight, state[name]) for name, weight in network.state_dict().items())
+
+
+def test_the_published_names_of_swin_are_not_expected_of_its_own(tmp_path: Path):
+    """mmdet's has a switch for them, which spoils the weights of ``ptnt pretrain``."""
+    state = built('swin_t').state_dict()
+    torch.save({f'backbone.{key}': w for key, w in state.items()}, tmp_path / 'own.pth')
+    found = find_backbone('swin_t', str(tmp_path / 'own.pth'), 'mmdet')
+    assert found.settings['convert_weights'] is False

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from ptnt_mm.cli import main
-from ptnt_mm.models import CPVT, PyramidTNT, PyramidTNTClassifier
+from ptnt_mm.models import CPVT, TNT, PyramidTNT, PyramidTNTClassifier
 from ptnt_mm.weights import files as checkpoint_files
 from ptnt_mm.weights.pretrained import load_pretrained
 from ptnt_mm.weights.reader.read import read_checkpoint
@@ -96,6 +96,36 @@ LOST = 'stages.3.blocks.1.outer_norm2.bias'
         (
             lambda: PyramidTNT('tiny', norm_cfg=dict(type='GN', num_groups=1)).state_dict(),
             dict(arch='tiny, GroupNorm', coverage='complete, all 306'),
+        ),
+        *(
+            (
+                lambda kind=kind, arch=arch, position=position: kind(
+                    arch, position=position
+                ).state_dict(),
+                dict(arch=f"{prefix}{arch}, position='{position}'", coverage='complete'),
+            )
+            for kind, arch, prefix, positions in (
+                (PyramidTNT, 'tiny', '', ('learned', 'relative', 'peg', 'sinusoidal')),
+                (TNT, 'small', 'TNT ', ('peg', 'relative_2d', 'relative_shaw', 'sinusoidal')),
+                (CPVT, 'tiny', 'CPVT ', ('learned', 'relative_2d', 'sinusoidal')),
+            )
+            for position in positions
+        ),
+        # What weights do not show is in the metadata that we write, if it is true.
+        *(
+            (
+                lambda stated=stated: dict(
+                    meta=dict(network=dict(type='PyramidTNT', arch='tiny') | stated),
+                    state_dict=PyramidTNT('tiny', position='none').state_dict(),
+                ),
+                dict(arch=f'tiny, {shown}', coverage='complete'),
+            )
+            for stated, shown in (
+                (dict(position='none', out_norms=False), "position='none', out_norms=False"),
+                (dict(position='peg'), "position='sinusoidal', or position='none'"),
+                (dict(positoin='none'), "position='sinusoidal', or position='none'"),
+                (dict(arch={}), "position='sinusoidal', or position='none'"),
+            )
         ),
         (lambda: tiny(LOST), dict(coverage=f'1 of 321 missing or of a different shape: {LOST}')),
         (lambda: tiny(inner_pos=NAN), dict(broken='NaN or infinity in inner_pos')),

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from ptnt_mm.utils import console
 from ptnt_mm.utils.console import exit_status, show
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.terminal import TerminalHandler
@@ -68,6 +69,20 @@ def test_a_message_with_the_wrong_arguments_is_reported_and_stops_nothing(
     logger.addHandler(TerminalHandler())
     logger.warning('%d boxes', 'many')
     assert 'Logging error' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ('file', 'shown'), [(console.__file__, '--size'), ('/site-packages/mmcv/ops.py', "'size'")]
+)
+def test_only_our_own_lines_of_a_log_name_arguments(file: str, shown: str, capsys):
+    logger = logging.Logger('run')
+    logger.addHandler(TerminalHandler())
+    console.show_arguments_as(lambda text: text.replace('`size`', '--size'))
+    try:
+        exec(compile("logger.warning('`size` must be an int')", file, 'exec'), dict(logger=logger))
+    finally:
+        console.show_arguments_as(str)
+    assert capsys.readouterr().out == f'warning: {shown} must be an int\n'
 
 
 def test_a_traceback_on_request(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch):

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from repository import ROOT
 
+from ptnt_mm.export.formats import OLDEST_TORCH
 from ptnt_mm.utils import versions
 from ptnt_mm.utils.versions import FORKS, VERSIONS, installed, is_within, provider
+from ptnt_mm.version import __version__
 
 BOUND = re.compile(rf'\b({"|".join(VERSIONS)})((?:,?[<>]=?\d[\d.]*)+)')
 
@@ -25,7 +27,8 @@ def test_setup_promises_the_bounds_that_the_doctor_expects():
     # No extra lists this package: mmengine requires it.
     given.pop('opencv-python')
     python = given.pop('Python')
-    assert bounds_in(ROOT / 'setup.py') == set(given.items())
+    for_export = ('torch', f'>={OLDEST_TORCH}')
+    assert bounds_in(ROOT / 'setup.py') == {*given.items(), for_export}
     assert f"python_requires='{python}'" in (ROOT / 'setup.py').read_text()
 
 
@@ -59,11 +62,21 @@ def test_both_families_are_tested_on_the_same_versions_of_everything_else():
     assert shared <= {line.partition(' ;')[0] for line in everywhere}
 
 
-def test_an_unknown_family_is_an_error():
+def version_of_setup(family: str) -> subprocess.CompletedProcess:
+    """The version of a wheel for a family of hosts."""
     command = [sys.executable, 'setup.py', '--version']
-    environment = {**os.environ, 'PTNT_HOSTS': 'openmm'}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    environment = {**os.environ, 'PTNT_HOSTS': family}
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+
+
+def test_an_unknown_family_is_an_error():
+    done = version_of_setup('openmm')
     assert done.returncode and 'PTNT_HOSTS=openmm is unknown: set it to onedl' in done.stderr
+
+
+@pytest.mark.parametrize(('family', 'label'), [('', ''), ('onedl', '+onedl')])
+def test_wheels_that_need_different_packages_have_different_versions(family: str, label: str):
+    assert version_of_setup(family).stdout.strip() == f'{__version__}{label}'
 
 
 @pytest.mark.parametrize(

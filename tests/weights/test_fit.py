@@ -7,7 +7,6 @@ import pytest
 import timm
 import torch
 from detector_runs import ARCH, TNT_ARCH, Detector
-from mmengine.model import BaseModule
 from torch import nn
 
 from ptnt_mm.models import CPVT, TNT, PlainClassifier, PyramidTNT, PyramidTNTClassifier
@@ -20,7 +19,6 @@ from ptnt_mm.models.positions import (
 from ptnt_mm.weights import names
 from ptnt_mm.weights.fit import (
     BackboneOfWhole,
-    HostsBackbone,
     Trunk,
     Whole,
     fit,
@@ -45,12 +43,6 @@ def detector(backbone=None, **settings):
     model = Detector(**settings)
     model.backbone = backbone or model.backbone
     return model
-
-
-class HostsResNet(BaseModule):
-    def __init__(self):
-        super().__init__()
-        self.layer1 = nn.Sequential(nn.Conv2d(3, 4, 1), nn.BatchNorm2d(4))
 
 
 def prefixed(prefix, weights):
@@ -247,16 +239,6 @@ def test_half_precision_tables_are_resized():
     torch.testing.assert_close(ready['outer_pos'], expected)
 
 
-@pytest.mark.parametrize('prefix', [None, 'backbone', 'backbone.'])
-@pytest.mark.parametrize('wrapper', ['', 'module.'])
-def test_a_backbone_of_a_host_by_its_own_names(prefix, wrapper):
-    weights = HostsResNet().state_dict()
-    content = prefixed(wrapper + ('backbone.' if prefix else ''), weights)
-    content['fc.weight'] = torch.ones(1)
-    report = fit(content, HostsResNet(), HostsBackbone(prefix)).report
-    assert report.loaded == list(weights) and report.unused == ['fc.weight']
-
-
 @pytest.mark.parametrize(
     'content',
     [
@@ -332,7 +314,7 @@ MISFITS = [
     (pyramid, Trunk('student.'), lambda w: w, ['184', 'outer_pos']),
     *(
         (pyramid, scope, lambda w: {'epoch': 3, 'optimizer': {}}, ['epoch', 'optimizer'])
-        for scope in (Trunk(), HostsBackbone(), Whole(), BackboneOfWhole())
+        for scope in (Trunk(), Whole(), BackboneOfWhole())
     ),
     *(
         (pyramid, Trunk(), lambda w, v=value: dict(model=v, state_dict=v), ['state_dict_ema'])
@@ -341,16 +323,6 @@ MISFITS = [
     *(
         (pyramid, Trunk(), lambda w, v=value: with_value('inner_pos', v, w), ['1', 'inner_pos'])
         for value in (NAN, INFINITY)
-    ),
-    (HostsResNet, HostsBackbone(), lambda w: lacking('0.weight', w), ['HostsResNet', '0.weight']),
-    (HostsResNet, HostsBackbone(), lambda w: w | {'layer1.0.bias': torch.ones(9)}, ['(9,)']),
-    (HostsResNet, HostsBackbone(), lambda w: prefixed('backbone.', w), ['6', 'layer1.0.weight']),
-    # MMEngine renames and resizes nothing.
-    (
-        lambda: pyramid(pretrain_img_size=128),
-        HostsBackbone(),
-        lambda w: pyramid().state_dict(),
-        ['outer_pos is (1, 64, 8)'],
     ),
     (
         lambda: detector(num_classes=5),

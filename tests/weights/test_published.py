@@ -25,6 +25,7 @@ from ptnt_mm.weights.published import (
     require_weights,
 )
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
+from ptnt_mm.weights.reader.read import read_checkpoint
 
 
 def tiny() -> TNT:
@@ -165,3 +166,22 @@ def test_the_command_lists_every_file(capsys):
 def test_a_missing_file_with_the_name_of_a_published_one_has_a_source(missing: str, message: str):
     with pytest.raises(UserError, match=message):
         require_weights(missing)
+
+
+@pytest.mark.parametrize(
+    'fragment', ['sha256=abcdef0', 'sha256=', f'sha1={"0" * 40}', 'sha256=xyzxyzxyz', '12345678']
+)
+def test_a_hash_that_cannot_be_checked_is_refused(fragment: str):
+    with pytest.raises(CheckpointError, match=f'#{fragment} cannot be checked: expected #sha256='):
+        read_checkpoint(f'https://127.0.0.1:9/weights.pth#{fragment}')
+    with pytest.raises(CheckpointError, match='expected hf:'):
+        read_checkpoint(f'hf:owner/name:weights.pth#{fragment}')
+
+
+def test_a_hash_in_capitals_is_compared(offer, server):
+    file, _ = offer()
+    digest = hashlib.sha256(file.read_bytes()).hexdigest().upper()
+    address = f'{server[0]}/tnt_x.pth'
+    assert read_checkpoint(f'{address}#sha256={digest}').keys() == tiny().state_dict().keys()
+    with pytest.raises(CheckpointError, match='its SHA-256 is'):
+        read_checkpoint(f'{address}#sha256={"F" * 64}')

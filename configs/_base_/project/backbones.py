@@ -1,7 +1,8 @@
 # The backbones of `ptnt new --backbone`, each with the mean and std of its published weights; those
 # of PyramidTNT and TNT come from `ptnt weights`. The settings in `pretrained` are added if training
-# starts from `weights`, or from a similar file; `norm` is its norm_cfg if it starts from
-# random initialisation with few images per step.
+# starts from `weights`, or from a similar file, and those in `own_names` if it has the host's names
+# and not those of `weights`; `norm` is its norm_cfg if it starts from random initialisation with
+# few images per step.
 imagenet = dict(mean=[123.675, 116.28, 103.53], std=[58.395, 57.12, 57.375])
 pvt_files = 'https://github.com/whai362/PVT/releases/download/v2/'
 swin_files = 'https://github.com/SwinTransformer/storage/releases/download/v1.0.0/'
@@ -18,7 +19,11 @@ resnet = dict(
     pretrained=dict(norm_eval=True, frozen_stages=1),
     norm=dict(type='GN', num_groups=32),
 )
-swin = dict(**imagenet, no_decay=['relative_position_bias_table'])
+swin = dict(
+    **imagenet,
+    no_decay=['relative_position_bias_table'],
+    own_names=dict(convert_weights=False),
+)
 
 backbones = dict(
     ptnt_ti=dict(

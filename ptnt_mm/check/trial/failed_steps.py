@@ -63,7 +63,7 @@ def describe(failed: StepFailure, view: ConfigView) -> tuple[str, str]:
 
 def describe_bug(error: Exception) -> str:
     """An exception in a check itself, in one line."""
-    return f'{NOT_COMPLETED}: {type(error).__name__}: {error}'
+    return f'{NOT_COMPLETED}: {one_line(error, named=True)}'
 
 
 def _failing_part(error: BaseException, view: ConfigView) -> tuple[str, str] | None:

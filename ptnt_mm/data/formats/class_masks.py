@@ -1,17 +1,13 @@
 """Class masks: indices, palettes, colours with a table, or black and white."""
 
-import csv
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
 
 from ptnt_mm.data.class_masks import (
     IGNORED,
-    NAMES,
     NO_CLASS,
     colour_value,
     count_values,
@@ -22,7 +18,8 @@ from ptnt_mm.data.class_masks import (
     without_palette,
     without_soft_edges,
 )
-from ptnt_mm.data.formats.format import Collector, Format, number, read_text
+from ptnt_mm.data.formats.class_tables import LABEL_MAP, Table, read_table
+from ptnt_mm.data.formats.format import Collector, Format
 from ptnt_mm.data.formats.mask_pairs import find_pairs, spread
 from ptnt_mm.data.formats.paired_masks import has_large_numbers, read_pairs
 from ptnt_mm.data.formats.voc import image_sets, splits_of
@@ -35,23 +32,9 @@ from ptnt_mm.utils.text import counted, first_few
 _UNKNOWN = 0.1  # share of the pixels without a class that is said aloud
 _IGNORED = 0.5
 _RARE, _MIXED = 0.03, 8  # share of a value, and number of such values, where colours are mixed
-_NAMES = re.compile(
-    r'(.*[_ -])?(class(es)?|labels?|categor(y|ies)|codes|names)([_ -]?(names?|list|map))?'
-)
-_COLOUR_LINE = re.compile(r'(\d{1,3})[\s,]+(\d{1,3})[\s,]+(\d{1,3})[\s,]+(\D.*)')
 _VISIBLE = 8  # levels between shades of grey, at least
 _LISTED = 40  # colours
 _VALUES = 20  # in one mask, on average; more are hardly classes
-
-
-@dataclass(frozen=True)
-class Table:
-    """The classes of values, and of colours as :func:`colour_value` gives them, in a file."""
-
-    names: dict[int, str] = field(default_factory=dict)
-    colours: dict[int, str] = field(default_factory=dict)
-    file: Path | None = None
-    notes: tuple[str, ...] = ()
 
 
 def _find(tree: Tree) -> str:
@@ -178,20 +161,22 @@ def _classes(
             'classes: write class_dict.csv there, with a name for each class; colours without a '
             f'line are ignored\n{_template(total)}'
         )
-    are_indices = values <= table.names.keys() | {IGNORED}
-    if table.colours and (colours or values <= table.colours.keys() or not are_indices):
-        names = list(dict.fromkeys(table.colours.values()))
-        return names, {value: names.index(name) for value, name in table.colours.items()}
+    named, coloured = (len(values & of.keys()) for of in (table.names, table.colours))
+    if table.colours and (colours or not table.names or coloured > named):
+        return _in_order(table.colours)
     if edges and len(values) == 2:
         dark, light = sorted(values)
         indices = {value: int(2 * value > dark + light) for value in range(IGNORED + 1)}
         return _two_names(table), indices
     if values <= {0, 255}:
         return _two_names(table), {0: 0, 255: 1}
+    if table.colours:
+        return _in_order(table.names)
     if table.names:
+        are_indices = values <= table.names.keys() | {IGNORED}
         table = _fitted_names(table, values, labels)
         if values <= table.names.keys() and not are_indices:
-            return list(table.names.values()), {v: i for i, v in enumerate(table.names)}
+            return _in_order(table.names)
         last = max(table.names)
         names = [table.names.get(i, f'class {i}') for i in range(last + 1)]
         return names, {i: i for i in range(last + 1) if i != IGNORED}
@@ -216,6 +201,12 @@ def _classes(
     return names, {value: index for index, value in enumerate(indices)}
 
 
+def _in_order(names: Mapping[int, str]) -> tuple[list[str], dict[int, int]]:
+    """The different names, and the index of the name of each value."""
+    classes = list(dict.fromkeys(names.values()))
+    return classes, {value: classes.index(name) for value, name in names.items()}
+
+
 def _template(total: Counter[int]) -> str:
     """The lines of a table of colours, each with its share of the pixels, the largest first."""
     lines = ['name,r,g,b,share of the pixels']
@@ -230,7 +221,7 @@ def _fitted_names(table: Table, values: set[int], labels: Labels) -> Table:
     """A list of names for values that it does not fit: shades of grey, or one name too few."""
     indices = sorted(values - {IGNORED})
     names = list(table.names.values())
-    is_list = not table.colours and list(table.names) == list(range(len(names)))
+    is_list = list(table.names) == list(range(len(names)))
     if not is_list or values <= table.names.keys() | {IGNORED}:
         return table
     if indices[-1] == len(names) and indices[0] == 0:
@@ -301,9 +292,9 @@ def _ignored_shares(total: Counter[int], index_of: Mapping[int, int], table: Tab
             notes.append(f'{share:.0%} of the pixels have the value 255, which is ignored')
         elif value != IGNORED and (rank == 0 or share > _UNKNOWN) and table.file:
             rgb = shown_value(value) if value > IGNORED else f'{value},{value},{value}'
-            line = f'NAME:{rgb}::' if table.names else f'NAME,{rgb}'
+            line = f'NAME:{rgb}::' if table.file.name == LABEL_MAP else f'NAME,{rgb}'
             what, advice = f'value {value}', 'name it there'
-            if table.colours:
+            if index_of.keys() == table.colours.keys():
                 what, advice = f'colour {rgb}', f'add a line such as {line} there'
             notes.append(
                 f'{share:.0%} of the pixels have the {what}, which {table.file.name} lacks: they '
@@ -345,76 +336,6 @@ def _too_many(
         f'names into {tree.root / "classes.txt"}, a line each; if each number is one object, use '
         '`format=numbered-masks`'
     ]
-
-
-def read_table(tree: Tree) -> Table:
-    """Read the table of classes next to the masks, if there is one."""
-    for file in (*tree.with_suffix('.csv'), *tree.with_suffix('.txt')):
-        is_csv = file.suffix.lower() == '.csv'
-        with suppress(UserError, csv.Error):
-            if table := _of_csv(file) if is_csv else _of_text(tree, file):
-                return table
-    return Table()
-
-
-def _of_text(tree: Tree, file: Path) -> Table | None:
-    """A name on each line, in a file whose own name says so, or colours with names."""
-    lines = [line.strip() for line in read_text(file).strip().splitlines()]
-    every_line = [line for line in lines if not line.startswith('#')]
-    lines = list(filter(None, every_line))
-    if file.name == 'labelmap.txt':
-        return _of_label_map(file, lines)
-    colours = [found for line in lines if (found := _COLOUR_LINE.fullmatch(line))]
-    if colours and len(colours) == len(lines):
-        return _of_colours(file, [(tuple(map(int, c.group(1, 2, 3))), c[4]) for c in colours])
-    if file.name != NAMES and not _NAMES.fullmatch(file.stem.casefold()):
-        return None
-    # LabelMe's lists begin with the name of ignored pixels, -1. An empty line is a value, too.
-    names = {i: n for i, n in enumerate(n for n in every_line if n != '__ignore__') if n}
-    # Lists of images have such names, too.
-    images = {name for image in tree.images for name in (image.name, image.stem)}
-    are_names = names and all(name.split('/')[-1] not in images for name in names.values())
-    return Table(names, file=file) if are_names else None
-
-
-def _of_colours(file: Path, rows: list[tuple[tuple[int, ...], str]]) -> Table:
-    """A table of red, green and blue with the name of their class; the first of a colour counts."""
-    colours: dict[int, str] = {}
-    others: dict[str, None] = {}  # an ordered set
-    for channels, name in rows:
-        if colours.setdefault(colour_value(*channels), name) != name:
-            others[f'{name} ({",".join(map(str, channels))})'] = None
-    what = f'{file.name}: colours that an earlier class has, so these are never found: '
-    return Table(colours=colours, file=file, notes=(what + first_few(others),) if others else ())
-
-
-def _of_csv(file: Path) -> Table | None:
-    """Roboflow's `Pixel Value, Class`, or `name, r, g, b`; None for any other table."""
-    rows = list(csv.reader(read_text(file).splitlines()))
-    if len(rows) < 2:
-        return None
-    head = [cell.strip().casefold() for cell in rows[0]]
-    body = [[cell.strip() for cell in row] for row in rows[1:] if len(row) >= len(head)]
-    if head[:2] == ['pixel value', 'class']:
-        names = {int(number(row[0])): row[1] for row in body if row[0].isdecimal()}
-        return Table(names, file=file)
-    name = next((i for i, cell in enumerate(head) if cell in ('name', 'class', 'label')), None)
-    if name is None or not {'r', 'g', 'b'} <= set(head):
-        return None
-    channels = [head.index(channel) for channel in 'rgb']
-    usable = (row for row in body if all(row[i].isdecimal() for i in channels))
-    return _of_colours(file, [(tuple(int(row[i]) for i in channels), row[name]) for row in usable])
-
-
-def _of_label_map(file: Path, lines: list[str]) -> Table:
-    """CVAT's and Datumaro's `name:r,g,b:parts:actions`."""
-    rows = []
-    for line in lines:
-        name, _, rest = line.partition(':')
-        channels = rest.partition(':')[0].split(',')
-        if len(channels) == 3 and all(c.isdecimal() for c in channels):
-            rows.append((tuple(map(int, channels)), name.strip()))
-    return replace(_of_colours(file, rows), names=dict(enumerate(name for _, name in rows)))
 
 
 FORMAT = Format(

@@ -9,22 +9,23 @@ from typing import TypeVar
 from xml.etree import ElementTree
 
 import numpy as np
-from PIL import Image
 
 from ptnt_mm.data.boxes import (
     CORNER_AND_SIZE,
     CORNERS,
     Boxes,
     BoxForm,
+    Cause,
     Listed,
     find_cause,
     judge,
     judge_repeats,
     near_the_corner,
+    of_stored_pixels,
 )
-from ptnt_mm.data.decoding import DECODERS, FORMATS, why_not_an_image
+from ptnt_mm.data.decoding import FORMATS, why_not_an_image
 from ptnt_mm.data.encodings import decoded_text, is_utf16
-from ptnt_mm.data.image_files import size_as_read
+from ptnt_mm.data.image_files import DROP_ROTATION, is_on_its_side, size_as_read
 from ptnt_mm.data.labels import (
     LabelledImage,
     LabelledObject,
@@ -244,8 +245,11 @@ class Collector:
         self._report_splits()
         self._written = [entry for entry in self._written if entry.image.path in self._images]
         boxes = self._boxes()
+        if self._in_pixels and boxes.is_beyond.any():
+            self._refuse(of_stored_pixels(boxes, self._are_turned()), np.arange(len(boxes.values)))
         for group in self._groups():
-            self._refuse_wrong_boxes(Boxes(boxes.values[group], boxes.sizes[group]), group)
+            of_group = Boxes(boxes.values[group], boxes.sizes[group])
+            self._refuse(find_cause(of_group, self._form, self._in_pixels), group)
         if (near := near_the_corner(boxes)) is not None:
             self.labels.notes.append('warning: {}: {}'.format(*near))
         left = np.ones(len(self._written), bool)
@@ -310,14 +314,22 @@ class Collector:
         )
         return list(map(np.array, groups.values()))
 
-    def _refuse_wrong_boxes(self, boxes: Boxes, group: np.ndarray) -> None:
-        if (cause := find_cause(boxes, self._form, self._in_pixels)) is None:
+    def _are_turned(self) -> np.ndarray:
+        """Whether EXIF data swaps the sides of each box's image, (N,) bool."""
+        turned = {path: is_on_its_side(path) for path in self._images}
+        return np.array([turned[entry.image.path] for entry in self._written], bool)
+
+    def _refuse(self, cause: Cause | None, group: np.ndarray) -> None:
+        """Raise an error if there is a cause why boxes of a group are wrong; note it if unsure."""
+        if cause is None:
             return
         chosen = [self._written[i] for i in group[cause.chosen]]
         files = {entry.file for entry in chosen}
         where = self.tree.relative(files.pop()) if len(files) == 1 else self.tree.root
         listed = f'{len(chosen)} of {len(group)} {cause.what}: {first_few(map(str, chosen))}'
-        raise UserError(f'{where}: {listed}\n{cause.advice}')
+        if cause.is_sure:
+            raise UserError(f'{where}: {listed}\n{cause.advice}')
+        self.labels.notes.append(f'warning: {where}: {listed}: {cause.advice}')
 
 
 def read_text(file: Path) -> str:
@@ -390,9 +402,8 @@ def whole_number(text: object) -> int:
 
 def _why_other(path: Path, stated: tuple[int, int], size: tuple[int, int]) -> str:
     text = f'they are for {stated[0]} x {stated[1]} pixels, {path.name} has {size[0]} x {size[1]}'
-    with Image.open(path, formats=DECODERS) as stored:
-        if stored.size == stated:
-            text += ', rotated by its EXIF entry: save it upright'
+    if stated == size[::-1] and is_on_its_side(path):
+        text += f', rotated by its EXIF data: {DROP_ROTATION}'
     return text
 
 

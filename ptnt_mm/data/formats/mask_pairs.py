@@ -194,7 +194,7 @@ def _found(tree: Tree) -> Pairs:
     pairs = Pairs()
     kinds: dict[Kind, dict[Path, Path]] = defaultdict(dict)
     for mask in candidates:
-        if (found := images.of(mask, pairs)) is not None:
+        if (found := images.of(mask, pairs, tree)) is not None:
             image, kind = found
             kinds[kind].setdefault(image, mask.file)
     ranks: dict[Path, tuple] = {}
@@ -264,7 +264,7 @@ class _Images:
             or (p.stem in stems and p not in named)
         ]
 
-    def of(self, mask: _Picture, pairs: Pairs) -> tuple[Path, Kind] | None:
+    def of(self, mask: _Picture, pairs: Pairs, tree: Tree) -> tuple[Path, Kind] | None:
         """The image of a mask, and its kind: the words by which masks differ from images."""
         for name, others in _names(mask, _MASK):
             same = [p for p in self._by_path.get((name, mask.folder.own), ()) if p is not mask]
@@ -275,10 +275,11 @@ class _Images:
                 continue
             least = min(distance for distance, _ in near)
             nearest = [picture for distance, picture in near if distance == least]
-            # im1.jpg and im1.png may be one picture; those of different folders are not.
-            if len({picture.file.parent for picture in nearest}) > 1:
-                pairs.unclear = mask.file, nearest[0].file, nearest[-1].file
-            image = min(nearest, key=lambda p: (len(p.stem), p.file))
+            image, *more = sorted(nearest, key=lambda p: (len(p.stem), p.file))
+            # im1.jpg and im1.png may be one picture; those of different folders only if equal.
+            elsewhere = [p.file for p in more if p.file.parent != image.file.parent]
+            if elsewhere and not tree.are_copies([image.file, *elsewhere]):
+                pairs.unclear = mask.file, image.file, elsewhere[-1]
             words = sorted(mask.folder.words - image.folder.words - mask.folder.numbers)
             return image.file, (tuple(words), others)
         return None

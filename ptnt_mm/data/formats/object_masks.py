@@ -18,7 +18,7 @@ from ptnt_mm.data.class_masks import (
     read_values,
 )
 from ptnt_mm.data.decoding import DECODERS, why_unreadable
-from ptnt_mm.data.formats.class_masks import read_table
+from ptnt_mm.data.formats.class_tables import read_table
 from ptnt_mm.data.formats.format import Collector, Format
 from ptnt_mm.data.formats.mask_pairs import find_pairs, spread
 from ptnt_mm.data.formats.paired_masks import has_large_numbers, other_size, read_pairs
@@ -192,17 +192,10 @@ def find_any_numbers(tree: Tree) -> str:
 
 
 def why_may_be_numbered(tree: Tree) -> str:
-    """A description of class masks whose values may also be numbers of objects; or empty.
-
-    Each value is one area, and the values of each mask are 1 to N, or differ from mask to mask, as
-    those of tracks do.
-    """
-    masks = [mask for mask in _samples(tree) if mask.sampled]
-    found = [mask.values - {IGNORED} for mask in masks]
-    several = [values for values in found if len(values) > 1]
-    are_counted = all(mask.are_counted for mask in masks) and len(set(found)) > 1
-    differ = 2 * len(several) >= len(found) and 3 * len(set(several)) >= 2 * len(several)
-    if not several or not (are_counted or differ) or not _have_one_area(masks):
+    """A description of masks in which each value is one area, and so may be an object; or empty."""
+    masks = _samples(tree)
+    values = set().union(*(mask.values for mask in masks)) - {IGNORED}
+    if len(values) < 2 or not _have_one_area(masks):
         return ''
     count = counted(len(find_pairs(tree).masks), 'mask')
     return f'{count} whose values are one area each; if each is one object'

@@ -17,6 +17,7 @@ from ptnt_mm.data.class_masks import (
 from ptnt_mm.data.decoding import DECODERS, why_unreadable
 from ptnt_mm.data.formats.format import Collector
 from ptnt_mm.data.formats.mask_pairs import Content, find_pairs, option_for, spread
+from ptnt_mm.data.image_files import DROP_ROTATION, is_on_its_side
 from ptnt_mm.data.labels import LabelledImage
 from ptnt_mm.data.many_files import on_threads
 from ptnt_mm.data.tree import Tree, split_in
@@ -74,8 +75,12 @@ def read_pairs(
 def other_size(mask: np.ndarray, image: LabelledImage) -> str:
     """The sizes of a mask, (H, W), and of its image if they differ; empty if not."""
     size = mask.shape[::-1]
+    if size == image.size:
+        return ''
     shown = f'{size[0]}x{size[1]}, its image {image.size[0]}x{image.size[1]}'
-    return shown if size != image.size else ''
+    if size == image.size[::-1] and is_on_its_side(image.path):
+        shown += f', rotated by its EXIF data: {DROP_ROTATION}'
+    return shown
 
 
 def _splits_in_folders(tree: Tree, images: Iterable[Path]) -> dict[Path, str | None]:

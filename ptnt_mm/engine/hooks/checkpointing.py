@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.atomic_files import remove_partials, write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import unknown_name
+from ptnt_mm.weights.files import plain_settings
 
 WHOLE_FILES = 'whole_files'
 """Name of :class:`AtomicFileBackend` for MMEngine's ``backend_args``."""
@@ -60,7 +62,13 @@ class WholeCheckpointHook(CheckpointHook):
         self.file_backend = _DeferredRemoval(self.file_backend)
 
     def before_save_checkpoint(self, runner: Any, checkpoint: dict) -> None:
-        """Save plain tensors: torch.compile marks the optimizer's, which no safe reader accepts."""
+        """Save plain tensors, and the settings of the backbone, which its weights do not show.
+
+        torch.compile marks the optimizer's tensors, which no safe reader accepts.
+        """
+        model = runner.cfg.get('model')
+        if isinstance(model, Mapping) and isinstance(model.get('backbone'), Mapping):
+            checkpoint['meta']['network'] = plain_settings(model['backbone'])
         if 'optimizer' in checkpoint:
             checkpoint['optimizer'] = apply_to(
                 checkpoint['optimizer'], lambda entry: isinstance(entry, Tensor), Tensor.detach

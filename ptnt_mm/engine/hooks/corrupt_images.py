@@ -12,6 +12,7 @@ from ptnt_mm.config.causes import one_line
 from ptnt_mm.config.frames import failing_part, place_in_own_code
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.numbers import is_integer
 
 
 @HOOKS.register_module()
@@ -38,7 +39,7 @@ class SkipCorruptImagesHook(Hook):
     priority = 'LOW'
 
     def __init__(self, limit: int = 10):
-        if not isinstance(limit, int) or limit < 0:
+        if not is_integer(limit) or limit < 0:
             raise UserError(
                 f'SkipCorruptImagesHook(limit={limit!r}): expected the number of files that may '
                 'be skipped, an integer from 0'

@@ -17,6 +17,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 from ptnt_mm.config.build import unwrapped
+from ptnt_mm.config.causes import one_line
 from ptnt_mm.engine.hooks.compiling import CompileHook
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.errors import UserError
@@ -241,7 +242,7 @@ class GraphedPart:
         except RuntimeError as error:
             raise UserError(
                 f'{type(self.part).__name__} cannot run as a CUDA graph '
-                f'({next(iter(str(error).splitlines()), "no reason given")}): omit `cuda_graphs`'
+                f'({one_line(error)}): omit `cuda_graphs`'
             ) from error
         finally:
             with torch.no_grad():

@@ -12,6 +12,7 @@ from mmengine.optim import OptimWrapper, OptimWrapperDict
 from mmengine.runner import IterBasedTrainLoop
 from torch import nn, optim
 
+from ptnt_mm.config.causes import one_line
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.numbers import is_number
@@ -70,7 +71,7 @@ class ResumeHook(Hook):
         except (AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
             raise UserError(
                 f'`resume={runner._load_from}`: its entries are not what MMEngine saves '
-                f'({type(error).__name__}: {error}): use a different checkpoint, {_START_OVER}'
+                f'({one_line(error, named=True)}): use a different checkpoint, {_START_OVER}'
             ) from error
 
 

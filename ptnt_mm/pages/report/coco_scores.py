@@ -9,6 +9,7 @@ from pathlib import Path
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
+from ptnt_mm.config.causes import one_line
 from ptnt_mm.data.coco import read_json
 from ptnt_mm.engine.class_scores import class_ap, known_score
 from ptnt_mm.engine.coco_evaluation import FullCocoEval
@@ -86,7 +87,7 @@ def read_annotations(file: Path) -> COCO:
         with contextlib.redirect_stdout(io.StringIO()):
             return COCO(str(file))
     except (OSError, ValueError, KeyError, TypeError, AssertionError) as error:
-        raise UserError(f'{file} cannot be read as COCO annotations: {error}') from error
+        raise UserError(f'{file} cannot be read as COCO annotations: {one_line(error)}') from error
 
 
 def score_results(
@@ -137,5 +138,6 @@ def _read_results(truth: COCO, file: Path, kind: str) -> COCO:
         return truth.loadRes(results)
     except (AssertionError, AttributeError, KeyError, OSError, TypeError) as error:
         raise UserError(
-            f'{file} does not contain results for these images: {error}. Delete it to recreate it'
+            f'{file} does not contain results for these images: {one_line(error)}. Delete it to '
+            'recreate it'
         ) from error

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from ptnt_mm.config.build import build_model
 from ptnt_mm.config.build_errors import explained_building
+from ptnt_mm.config.causes import one_line
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.inference.image_loaders import PixelLoader
 from ptnt_mm.inference.load import load_predictor, move
@@ -50,7 +51,7 @@ class Network(NamedTuple):
         try:
             return record(self.model, run, pixels, ratio)
         except ValueError as error:
-            raise UserError(f'the network cannot run on this image: {error}') from error
+            raise UserError(f'the network cannot run on this image: {one_line(error)}') from error
 
     def _inputs(self, image: Image) -> tuple[Tensor, tuple[float, float]]:
         """The network's input (1, 3, h, w), and its pixels for each pixel of the image (y, x)."""

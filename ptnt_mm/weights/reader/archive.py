@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 import torch
 from torch import Tensor
 
+from ptnt_mm.utils.errors import message_of
 from ptnt_mm.utils.text import printable
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError, require
 from ptnt_mm.weights.reader.objects import STORAGES, Name, Storage
@@ -42,7 +43,7 @@ def load_torch_file(f: Any, map_location: Any = None, *_: Any, **__: Any) -> Any
         raise CheckpointError(f'{error}; no code in the file was run') from None
     except Exception as error:  # invalid opcodes can raise anything
         what = 'is not a checkpoint that torch can read, or is damaged'
-        reason = printable(f'{type(error).__name__}: {error}')
+        reason = printable(f'{type(error).__name__}: {message_of(error)}')
         raise CheckpointError(f'{what} ({reason})') from error
 
 

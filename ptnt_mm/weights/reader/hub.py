@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from ptnt_mm.utils.atomic_files import sha256
+from ptnt_mm.utils.errors import message_of
 from ptnt_mm.utils.text import first_few, printable
 from ptnt_mm.version import __version__
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
@@ -23,7 +24,7 @@ _USUAL = (WEIGHTS, 'pytorch_model.bin')
 _SUFFIXES = ('.safetensors', '.pth', '.pth.tar', '.pt', '.bin', '.ckpt')  # pickles last
 
 _ADDRESS = re.compile(
-    r'hf:(?://)?(?P<repository>[\w.-]+/[\w.-]+)(?:@(?P<revision>[^\s:]+))?(?::(?P<file>\S+))?'
+    r'hf:(?://)?(?P<repository>[\w.-]+/[\w.-]+)(?:@(?P<revision>[^\s:#]+))?(?::(?P<file>[^\s#]+))?'
 )
 _HASH = re.compile('[0-9a-f]{64}')
 
@@ -130,7 +131,7 @@ def why_refused(error: Exception, address: str, file: str | None = None) -> str:
         )
     if status is not None:
         return f'{constants.ENDPOINT} answered with status {status}: try again later'
-    lines = str(error).strip().splitlines() or [type(error).__name__]
+    lines = message_of(error).strip().splitlines() or [type(error).__name__]
     return f'the connection to {constants.ENDPOINT} failed ({printable(lines[0])}): try again'
 
 

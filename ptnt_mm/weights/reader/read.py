@@ -3,8 +3,6 @@
 import hashlib
 import os
 import re
-import socket
-import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,13 +15,15 @@ from urllib.request import Request, urlopen
 import torch
 from mmengine.dist import barrier, get_rank
 
-from ptnt_mm.utils.atomic_files import sha256
+from ptnt_mm.utils.atomic_files import sha256, temporary_name
+from ptnt_mm.utils.progress import watched
 from ptnt_mm.weights.reader import archive, hub, mindspore_file, tensors_file
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 from ptnt_mm.weights.reader.files import check_file, is_address
 
 _TIMEOUT = 30.0  # seconds without an answer from a server
 _IMPATIENCE = 3.0  # where a file would be useful but is not needed
+_CHUNK = 2**20  # bytes of a download between two steps of its bar
 
 # Torch's own switches: they override weights_only=False and =True in every call of torch.load.
 _SAFE_SWITCH = 'TORCH_FORCE_WEIGHTS_ONLY_LOAD'
@@ -40,7 +40,7 @@ def read_checkpoint(path: str | os.PathLike, map_location: Any = 'cpu') -> dict:
 
     Args:
         path: A file, or the address of one, which is then cached in torch's hub folder. If the
-            address ends in ``#sha256=`` and at least 8 digits, the file's hash must match them.
+            address ends in ``#sha256=`` and 8 to 64 digits, the file's hash must match them.
             ``hf:OWNER/NAME``, ``hf:OWNER/NAME@REVISION:FILE`` is a file of a Hugging Face hub.
         map_location: Where its tensors go, as in ``torch.load``.
 
@@ -189,32 +189,54 @@ def _fetch(url: str) -> Path:
     """The cached file of an address; downloads it first if necessary, and compares its hash."""
     if hub.is_hub_address(url):
         return hub.download(url)
-    address, fragment = urldefrag(url)
-    expected = re.fullmatch(r'sha256=([0-9a-f]{8,64})', fragment)
+    address = urldefrag(url).url
+    expected = _expected_hash(url)
     file = cached_file(url)
     if file is None:
         file = cache_path(url)
         _save(address, file)
-    if expected and not (found := sha256(file)).startswith(expected[1]):
+    if expected and not (found := sha256(file)).startswith(expected):
         file.unlink(missing_ok=True)
         raise CheckpointError(
             f'{address}: the downloaded file was removed, because its SHA-256 is {found}, expected '
-            f'{expected[1]}...: try again; if the hash stays the same, the file was replaced there'
+            f'{expected}...: try again; if the hash stays the same, the file was replaced there'
         )
     return file
+
+
+def _expected_hash(url: str) -> str:
+    """The digits of the SHA-256 that an address ends in; empty if it has no fragment.
+
+    Raises:
+        CheckpointError: if they cannot be compared with a file.
+    """
+    fragment = urldefrag(url).fragment
+    expected = re.fullmatch(r'sha256=([0-9a-f]{8,64})', fragment.lower())
+    if fragment and not expected:
+        raise CheckpointError(
+            f'{url}: #{fragment} cannot be checked: expected #sha256= and 8 to 64 digits of the '
+            "file's SHA-256, or no #"
+        )
+    return expected[1] if expected else ''
 
 
 def _save(address: str, file: Path) -> None:
     """Save what an address sends as a file, completely or not at all."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    before = socket.getdefaulttimeout()
-    socket.setdefaulttimeout(_TIMEOUT)
+    partial = temporary_name(file, 'partial')
     try:
-        torch.hub.download_url_to_file(address, str(file), progress=sys.stderr.isatty())
+        # Not torch.hub's function, which waits forever for a server.
+        request = Request(address, headers={'User-Agent': 'ptnt_mm'})
+        with urlopen(request, timeout=_TIMEOUT) as answer, partial.open('wb') as saved:
+            chunks = iter(lambda: answer.read(_CHUNK), b'')
+            number = int(answer.headers.get('Content-Length', 0)) // _CHUNK + 1
+            for chunk in watched(chunks, number, f'Downloading {file.name}'):
+                saved.write(chunk)
+        os.replace(partial, file)
     except (OSError, HTTPException, ValueError) as error:
         raise CheckpointError(
             f'{address}: cannot be downloaded ({error}). Download it in some other way and '
             f'pass the path of the file, or put it at {file}'
         ) from error
     finally:
-        socket.setdefaulttimeout(before)
+        partial.unlink(missing_ok=True)

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from ptnt_mm.utils.errors import message_of
 from ptnt_mm.utils.text import printable
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError, require
 from ptnt_mm.weights.reader.objects import DTYPES, check_size
@@ -55,7 +56,7 @@ def load_safetensors(file: Path, map_location: Any) -> dict[str, torch.Tensor]:
     except CheckpointError:
         raise
     except Exception as error:  # its own kind, and whatever torch raises
-        reason = printable(str(error))
+        reason = printable(message_of(error))
         raise CheckpointError(f'is not a safetensors file, or is damaged ({reason})') from error
     strange = {weight.dtype for weight in weights.values()} - {*DTYPES.values()}
     require(not strange, f'its tensors are {", ".join(map(str, strange))}, which is not supported')

@@ -1,11 +1,13 @@
 """Checkpoints from web addresses, which are downloaded once."""
 
 import hashlib
+import socket
 
 import attacks
 import pytest
 import torch
 
+from ptnt_mm.weights.reader import read
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 from ptnt_mm.weights.reader.read import cache_path, read_checkpoint
 
@@ -21,6 +23,22 @@ def test_address_is_fetched_once(server):
     assert read_checkpoint(f'{address}/w.pth?download=1')['w'].eq(1).all()
     path.unlink()
     assert read_checkpoint(f'{address}/w.pth?download=1')['w'].eq(1).all()
+
+
+def test_a_download_leaves_other_connections_as_they_are(server, monkeypatch):
+    address, folder, _ = server
+    saved(folder / 'w.pth', {'w': torch.ones(2)})
+    monkeypatch.setattr(socket, 'setdefaulttimeout', None)
+    assert read_checkpoint(f'{address}/w.pth')['w'].eq(1).all()
+
+
+def test_a_server_that_does_not_answer_is_given_up(server, monkeypatch):
+    monkeypatch.setattr(read, '_TIMEOUT', 0.1)
+    with socket.create_server(('127.0.0.1', 0)) as silent:
+        address = f'http://127.0.0.1:{silent.getsockname()[1]}/w.pth'
+        with pytest.raises(CheckpointError, match='cannot be downloaded .*timed out'):
+            read_checkpoint(address)
+    assert not list((server[2] / 'checkpoints').iterdir())
 
 
 def test_one_name_at_two_addresses(server):
