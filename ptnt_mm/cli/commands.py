@@ -117,7 +117,8 @@ def pretrain(args: Namespace) -> None:
         from ptnt_mm.config.read import parse_options
 
     given, settings = keywords('pretrain', args), parse_options(args.cfg_options)
-    file = pretrain(args.images, args.file, **given, settings=settings, command=command_line())
+    given |= dict(settings=settings, command=command_line(), on_line=show_wrapped)
+    file = pretrain(args.images, args.file, **given)
     if is_main_process():
         show(after_pretrain(file, args.backbone))
 

@@ -109,8 +109,10 @@ def _backbone(name: str) -> None:
 
 
 def _pretrain(args: Namespace) -> None:
-    _folders(args.images)
+    from ptnt_mm.data.image_files import find_images
+
     check_new(args.file, args.overwrite)
+    find_images(args.images)
     _backbone(args.backbone)
 
 

@@ -1,5 +1,6 @@
 """Decode image files with Pillow, which refuses truncated files; OpenCV does not."""
 
+import math
 import threading
 import warnings
 from collections import Counter
@@ -12,6 +13,7 @@ import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.numbers import is_pair
 from ptnt_mm.utils.text import counted
 
 FORMATS = {
@@ -175,6 +177,17 @@ def read_values(content: bytes) -> np.ndarray:
     if values is None:
         raise ValueError('OpenCV cannot decode it')
     return np.dstack([values] * 3) if values.ndim == 2 else values[..., :3]
+
+
+def require_range(value_range: object) -> Range:
+    """Return a range if it is two finite numbers, the lower one first; else raise a UserError."""
+    low, high = value_range if is_pair(value_range) else (0, 0)
+    if not -math.inf < low < high < math.inf:
+        raise UserError(
+            f'value_range={value_range!r}: expected two finite numbers, the lower one first, such '
+            'as (0, 4095) for 12 bits'
+        )
+    return low, high
 
 
 def scaled(values: np.ndarray, value_range: Range) -> np.ndarray:

@@ -61,6 +61,9 @@ def find_images(folder: Path, without: Path | None = None) -> Images:
 
     Hidden files are skipped, and those below ``without``, such as drawn pictures.
     """
+    if not folder.is_dir():
+        what = 'is a file' if folder.exists() else 'does not exist'
+        raise UserError(f'{folder} {what}: expected a folder of images')
     without = None if without is None else without.resolve()
     files, skipped = [], []
     for path in sorted(folder.rglob('*')):
@@ -73,9 +76,10 @@ def find_images(folder: Path, without: Path | None = None) -> Images:
         (files if path.suffix.lower() in FORMATS else skipped).append(name)
     if not files:
         converted = ''.join(f'\n{line}' for line in unread_pictures(skipped))
+        others = f'images and {counted(len(skipped), "other file")}' if skipped else 'files'
         raise UserError(
-            f'{folder} contains no images and {counted(len(skipped), "other file")}: expected '
-            f'files that end in {", ".join(FORMATS)}{converted}'
+            f'{folder} contains no {others}: expected images, files that end in '
+            f'{", ".join(FORMATS)}{converted}'
         )
     return Images(folder, tuple(files), tuple(skipped))
 

@@ -153,7 +153,7 @@ def read_labels(tree: Tree, recognised: Recognised) -> Labels:
         UserError: if nothing is usable.
     """
     labels = recognised.format.read(tree)
-    _skip_damaged(labels)
+    skip_damaged(labels)
     spoken_of = {image.path for image in labels.images} | labels.aside
     spoken_of |= {problem.file for problem in labels.problems}
     for path in tree.cut_off():
@@ -216,8 +216,8 @@ def summary(labels: Labels) -> list[str]:
     return lines
 
 
-def _skip_damaged(labels: Labels) -> None:
-    """Skip images whose pixels cannot be decoded, at which an evaluation would stop."""
+def skip_damaged(labels: Labels) -> None:
+    """Report and skip images whose pixels cannot be decoded, at which an evaluation would stop."""
 
     def why_damaged(image: LabelledImage) -> str:
         def keep(pixels: Image.Image) -> None:

@@ -8,7 +8,7 @@ import torch
 from mmengine.dataset import BaseDataset
 from PIL import Image
 
-from ptnt_mm.data.decoding import read_rgb
+from ptnt_mm.data.decoding import read_rgb, require_range
 from ptnt_mm.data.image_files import find_images
 from ptnt_mm.registry import DATASETS, TRANSFORMS
 
@@ -34,11 +34,23 @@ class UnlabelledImages(BaseDataset):
 
 @TRANSFORMS.register_module()
 class LoadPicture:
-    """Read an image file, upright and in 8 bits, see :func:`~ptnt_mm.data.decoding.read_rgb`."""
+    """Read an image file, upright and in 8 bits, see :func:`~ptnt_mm.data.decoding.read_rgb`.
+
+    Args:
+        value_range: The values of files of more than 8 bits that become black and white; None
+            scales 16 bits.
+
+    Raises:
+        UserError: if the range is not two finite numbers, the lower one first.
+    """
+
+    def __init__(self, value_range: Sequence[float] | None = None):
+        self.value_range = None if value_range is None else require_range(value_range)
 
     def __call__(self, results: dict) -> dict:
         """Add ``picture``, an RGB image of Pillow."""
-        return dict(results, picture=Image.fromarray(read_rgb(results['img_path'])))
+        pixels = read_rgb(results['img_path'], self.value_range)
+        return dict(results, picture=Image.fromarray(pixels))
 
 
 @TRANSFORMS.register_module()

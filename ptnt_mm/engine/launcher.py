@@ -45,12 +45,12 @@ def choose_launcher(config: Config, launcher: str) -> None:
     _join_on_cpu(config)
 
 
-def is_first_process(config: Config) -> bool:
+def is_first_process(launcher: str) -> bool:
     """Whether this is the process that prints and writes, before MMEngine has joined them."""
-    if config.launcher == 'none':
+    if launcher == 'none':
         return True
-    _, rank, _ = _LAUNCHERS[config.launcher]
-    return int(os.environ[rank]) == 0
+    _, rank, _ = _LAUNCHERS[launcher]
+    return int(os.environ.get(rank, 0)) == 0
 
 
 def number_of_processes(launcher: str) -> int:
@@ -87,7 +87,7 @@ def _join_on_cpu(config: Config) -> None:
     synchronized = [part for part in parts if type_name(part) in ('SyncBN', 'SyncBatchNorm')]
     for norm in synchronized:
         norm['type'] = 'BN'
-    if synchronized and is_first_process(config):
+    if synchronized and is_first_process(config.launcher):
         _logger.warning('SyncBN is for GPUs: on this CPU each process has a separate BN')
     if not torch.distributed.is_initialized():
         torch.distributed.init_process_group('gloo')

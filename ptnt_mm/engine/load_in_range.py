@@ -1,6 +1,5 @@
 """Load images of more than 8 bits with a stated range of values."""
 
-import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -8,10 +7,8 @@ from mmengine import fileio
 
 from ptnt_mm.config.settings import type_name
 from ptnt_mm.config.view import Split
-from ptnt_mm.data.decoding import Range, read_values, scaled
+from ptnt_mm.data.decoding import Range, read_values, require_range, scaled
 from ptnt_mm.registry import TRANSFORMS
-from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.numbers import is_pair
 
 
 @TRANSFORMS.register_module()
@@ -36,13 +33,7 @@ class LoadImageInRange:
         to_float32: bool = False,
         backend_args: Mapping | None = None,
     ):
-        low, high = value_range if is_pair(value_range) else (0, 0)
-        if not -math.inf < low < high < math.inf:
-            raise UserError(
-                f'LoadImageInRange(value_range={value_range!r}): expected two finite numbers, the '
-                'lower one first, such as (0, 4095) for 12 bits'
-            )
-        self.value_range = (low, high)
+        self.value_range = require_range(value_range)
         self.to_float32 = to_float32
         self.backend_args = backend_args and dict(backend_args)
 
@@ -73,6 +64,7 @@ def stated_range(split: Split) -> Range | None:
     """The range that the images of a split are loaded in; None for the hosts' loading."""
     for data_set in split.data_sets:
         for step in data_set.pipeline:
-            if type_name(step) == 'LoadImageInRange':
-                return LoadImageInRange(step.get('value_range')).value_range
+            stated = step.get('value_range')
+            if type_name(step) in ('LoadImageInRange', 'LoadPicture') and stated is not None:
+                return require_range(stated)
     return None

@@ -78,7 +78,8 @@ def build_test(
     view.require_files(('test',))
     require_checkpoint(checkpoint)
     augmented = with_tta(view) if tta else None
-    warnings = check_before_testing(view, augmented) if is_first_process(view.config) else []
+    is_first = is_first_process(view.config.launcher)
+    warnings = check_before_testing(view, augmented) if is_first else []
     # The check evaluates an image, which must not be drawn or dumped.
     tested = augmented or view
     if show_dir is not None:

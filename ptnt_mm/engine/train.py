@@ -101,7 +101,7 @@ def train(
     )
     choose_launcher(view.config, launcher)
     work_dir = create_work_dir(view.config, work_dir)
-    is_first = is_first_process(view.config)
+    is_first = is_first_process(view.config.launcher)
     if resume is None and not overwrite:
         resume = resume_of(config, load_from)
     with lock_work_dir(work_dir) if is_first else nullcontext():

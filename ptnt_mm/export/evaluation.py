@@ -73,8 +73,6 @@ def images_of(folder: Path, value_range: Range | None) -> Iterator[np.ndarray]:
 
     ``value_range`` is that of :func:`~ptnt_mm.data.decoding.read_rgb`.
     """
-    if not folder.is_dir():
-        raise UserError(f'there is no folder {folder}')
     found = find_images(folder)
     return (read_rgb(found.root / name, value_range) for name in found.files)
 

@@ -4,6 +4,7 @@ import json
 import math
 import os
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,12 @@ from ptnt_mm.config.build import unwrapped
 from ptnt_mm.config.read import apply_options, read_config
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.config.zoo import config_names, config_root
-from ptnt_mm.data.image_files import find_images
-from ptnt_mm.engine.launcher import number_of_processes
+from ptnt_mm.data.decoding import Range, unread_pictures
+from ptnt_mm.data.image_files import Images, find_images
+from ptnt_mm.data.labels import LabelledImage, Labels
+from ptnt_mm.data.recognise import skip_damaged, summary
+from ptnt_mm.engine.launcher import is_first_process, number_of_processes
+from ptnt_mm.engine.load_in_range import stated_range
 from ptnt_mm.engine.run_checkpoints import best_checkpoint
 from ptnt_mm.engine.train import train
 from ptnt_mm.engine.work_dir import find_work_dir
@@ -29,6 +34,7 @@ from ptnt_mm.project.backbones import (
     find_backbone,
     rows,
 )
+from ptnt_mm.project.profile import examine_pixels
 from ptnt_mm.project.recipe import scaled_lr
 from ptnt_mm.utils.atomic_files import check_new, write_atomically
 from ptnt_mm.utils.errors import UserError
@@ -70,6 +76,7 @@ def pretrain(
     launcher: str = 'none',
     settings: dict[str, Any] | None = None,
     command: tuple[str, ...] = (),
+    on_line: Callable[[str], None] = lambda line: None,
 ) -> Path:
     """Let a backbone imitate a trained network on images without labels.
 
@@ -78,6 +85,7 @@ def pretrain(
         file: The file to write the backbone's weights to, .safetensors (float16) or .pth.
         settings: Further settings of the config, by dotted keys.
         command: The command line, for the log.
+        on_line: Called with each line about images that are left out, and values that are scaled.
         backbone: The network to train: a name or a registered class with its arguments, as for ptnt
             new.
         weights: Weights of the backbone to start from; by default random initialisation.
@@ -102,7 +110,7 @@ def pretrain(
         The file.
 
     Raises:
-        UserError: if there are no images, if a backbone or its weights are not available, if the
+        UserError: if no image can be read, if a backbone or its weights are not available, if the
             file exists, or as for :func:`~ptnt_mm.engine.train.train`.
     """
     images, file = Path(images), Path(file)
@@ -112,17 +120,22 @@ def pretrain(
     if file.suffix not in _SUFFIXES:
         raise UserError(f'{file}: expected a name that ends in {" or ".join(_SUFFIXES)}')
     check_new(file, overwrite or resume is not None)
-    number = len(find_images(images).files)
+    found = find_images(images)
     student = find_backbone(backbone, weights and str(weights), _SCOPE)
+    teacher_settings = find_teacher(teacher, teacher_weights)
+    number, value_range, lines = examine(found)
+    if is_first_process(launcher):
+        for line in lines:
+            on_line(line)
     gpus = number_of_processes(launcher)
-    config = pretraining_config(
-        student, find_teacher(teacher, teacher_weights), images, views, size, batch, gpus
-    )
+    config = pretraining_config(student, teacher_settings, images, views, size, batch, gpus)
+    config.train_dataloader.dataset.pipeline[0].value_range = value_range
     if compile:
         config.custom_hooks = [*config.custom_hooks, dict(type='CompileHook', dynamic=False)]
     if amp and get_device() == 'cpu':
         config.optim_wrapper.type, amp = 'Bfloat16OptimWrapper', False
     apply_options(config, settings or {})
+    value_range = stated_range(ConfigView(config).train)  # options may change it
     runner = train(
         config,
         work_dir or Path('work_dirs', file.stem),
@@ -145,6 +158,8 @@ def pretrain(
             command=shlex.join(command),
             ptnt_mm=__version__,
         )
+        if value_range is not None:
+            card['value_range'] = '{:g} to {:g}'.format(*value_range)
         learned = unwrapped(runner.model).backbone.state_dict()
         write_weights(file, learned, card)
         try:
@@ -153,6 +168,26 @@ def pretrain(
             whole = {f'backbone.{key}': weight for key, weight in learned.items()}
             write_weights(file, whole, card)
     return file
+
+
+def examine(found: Images) -> tuple[int, Range | None, list[str]]:
+    """Decode images, and measure the values of those of more than 8 bits, as ``ptnt new`` does.
+
+    Returns:
+        How many can be read; the range of values to load them in, None for that of their type; and
+        a line about each kind of remark.
+
+    Raises:
+        UserError: if none can be read.
+    """
+    images = [LabelledImage(found.root / name, size=(0, 0)) for name in found.files]
+    labels = Labels(images=images, notes=unread_pictures(found.skipped))
+    skip_damaged(labels)
+    value_range = examine_pixels(labels)
+    lines = [*labels.notes, *summary(labels)]
+    if not labels.images:
+        raise UserError('\n'.join((f'{found.root} contains no image that can be read:', *lines)))
+    return len(labels.images), value_range, lines
 
 
 def pretraining_config(

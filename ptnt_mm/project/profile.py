@@ -114,8 +114,8 @@ def _note(deep: list[PixelValues], total: int, value_range: Range) -> str:
     low, high = value_range
     return (
         f'{len(deep):,} of {total:,} images have {first_few(sorted({v.depth for v in deep}))} '
-        f'pixels with values from {lowest:g} to {highest:g}: {lost}. The config loads '
-        f'{low:g} to {high:g} as 256 grey levels; change value_range there for other images'
+        f'pixels with values from {lowest:g} to {highest:g}: {lost}. They are loaded '
+        f'with {low:g} to {high:g} as 256 grey levels; change value_range in the config for others'
     )
 
 

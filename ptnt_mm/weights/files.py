@@ -40,7 +40,12 @@ _METADATA = (
 )  # fmt: skip
 
 # Entries of the card of weights from ``ptnt pretrain``.
-_CARD = ('backbone', 'teacher', 'images', 'views', 'size', 'command', 'sources', 'ptnt_mm')
+# fmt: off
+_CARD = (
+    'backbone', 'teacher', 'images', 'value_range', 'views', 'size', 'command', 'sources',
+    'ptnt_mm',
+)
+# fmt: on
 
 # The largest size, in pixels, for which a backbone is built.
 _MAX_SIZE = 2**14

@@ -279,7 +279,7 @@ def test_a_file_of_other_weights_is_noticed(
         ('y.onnx --int8', '--int8 and --calibrate FOLDER belong together'),
         ('y.onnx --calibrate photos', '--int8 and --calibrate FOLDER belong together'),
         ('y.onnx --int8 --calibrate none', 'there is no folder none'),
-        ('y.onnx --int8 --calibrate empty', 'empty contains no images'),
+        ('y.onnx --int8 --calibrate empty', 'empty contains no files'),
     ],
 )
 def test_what_cannot_work_is_said_before_the_work(

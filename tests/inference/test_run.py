@@ -234,7 +234,7 @@ def test_a_window_that_is_closed_ends_the_video(place: Path, monkeypatch: pytest
     ('words', 'message'),
     [
         (('gone.jpg',), 'there is no image, folder or video gone.jpg'),
-        (('in',), 'in contains no images and 0 other files'),
+        (('in',), 'in contains no files'),
         (('97',), 'there is no webcam 97'),
         (('in', '--score-thr', '30'), '--score-thr 30.0: expected a value from 0 to 1'),
         (('x.pth', '--show'), '--show is for a video or a webcam'),

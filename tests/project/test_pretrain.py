@@ -1,18 +1,24 @@
 """`ptnt pretrain`: a backbone learns from a teacher, on images without labels."""
 
 import json
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+import tifffile
 import torch
 from micro import MICRO_ARCH
+from mmengine.config import Config
 from PIL import Image
 from safetensors import safe_open
 
 from ptnt_mm.api import pretrain
+from ptnt_mm.data.image_files import find_images
+from ptnt_mm.data.unlabelled import LoadPicture
 from ptnt_mm.models import PyramidTNT
-from ptnt_mm.project.pretrain import find_teacher, write_weights
+from ptnt_mm.project.pretrain import examine, find_teacher, write_weights
 from ptnt_mm.registry import MODELS
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights.files import as_safetensors, describe_checkpoint
@@ -78,9 +84,91 @@ def test_the_weights_start_the_same_backbone(images: Path, teacher: Path, place:
     assert not report.missing and not report.unused
     assert torch.equal(student.norm3.weight, weights['norm3.weight'])
     about = dict(describe_checkpoint(str(place / 'start.pth')))
-    assert about['images'] == 18 and about['views'] == 16 and about['teacher'] == QUICK['teacher']
+    assert about['images'] == 6 and about['views'] == 16 and about['teacher'] == QUICK['teacher']
+    assert 'value_range' not in about
     log = next((place / 'run').glob('*/*.log')).read_text()
     assert log.count('cannot be read and is skipped') >= 1
+
+
+def deep(values: np.ndarray, file: Path) -> None:
+    tifffile.imwrite(file.with_suffix('.tif'), values)
+
+
+@pytest.mark.parametrize(
+    ('save', 'expected', 'named'),
+    [
+        (lambda grey, file: deep((grey * 16).astype(np.uint16), file), (0, 4095), '16-bit pixels'),
+        (lambda grey, file: deep((grey * 4).astype(np.uint16), file), (0, 1023), '16-bit pixels'),
+        (lambda grey, file: deep((grey * 64).astype(np.uint16), file), (0, 16383), 'mmcv leaves'),
+        (
+            lambda grey, file: deep((grey / 255).astype(np.float32), file),
+            (0.0, 1.0),
+            '32-bit float',
+        ),
+        (lambda grey, file: deep((grey * 257).astype(np.uint16), file), None, None),
+        (lambda grey, file: deep(grey.astype(np.uint8), file), None, None),
+    ],
+)
+def test_the_range_of_values_is_found_as_for_a_project(
+    tmp_path: Path, save: Callable, expected: tuple | None, named: str | None
+):
+    grey = np.arange(4096).reshape(64, 64) / 4095 * 255
+    for number in range(3):
+        save(grey, tmp_path / str(number))
+    number, value_range, lines = examine(find_images(tmp_path))
+    assert (number, value_range) == (3, expected)
+    assert len(lines) == bool(named) and all(named in line for line in lines)
+    picture = LoadPicture(value_range)(dict(img_path=str(tmp_path / '0.tif')))['picture']
+    assert picture.getextrema() == ((0, 255),) * 3
+
+
+def test_pictures_that_cannot_be_read_are_named_and_not_counted(images: Path, tmp_path: Path):
+    shutil.copytree(images, tmp_path / 'all')
+    for name in ('a.HEIC', 'b.heic', 'c.dng', 'notes.txt'):
+        (tmp_path / 'all' / name).touch()
+    number, value_range, lines = examine(find_images(tmp_path / 'all'))
+    assert (number, value_range) == (6, None)
+    shown = '\n'.join(lines)
+    assert '2 .heic pictures left out' in shown and '1 .dng picture left out' in shown
+    assert '12 images that cannot be opened, left out: broken' in shown and 'notes' not in shown
+    for file in (tmp_path / 'all').rglob('*.png'):
+        file.unlink()
+    with pytest.raises(UserError, match='no image that can be read(.|\n)*2 .heic(.|\n)*12 images'):
+        examine(find_images(tmp_path / 'all'))
+
+
+def test_the_range_reaches_the_run_and_the_card(teacher: Path, place: Path):
+    (place / 'photos').mkdir()
+    grey = np.random.default_rng(0).random((4, 70, 70))
+    for number, values in enumerate(grey):
+        deep((values * 4095).astype(np.uint16), place / 'photos' / str(number))
+    lines: list[str] = []
+    load = 'train_dataloader.dataset.pipeline.0'
+    for name, changes, expected in (
+        ('found', {}, (0, 4095)),
+        ('stated', {f'{load}.value_range': [0, 2000]}, [0, 2000]),
+    ):
+        options = dict(settings=QUICK['settings'] | changes, work_dir=place / name)
+        run(
+            place / 'photos',
+            place / f'{name}.pth',
+            teacher,
+            **options,
+            views=4,
+            on_line=lines.append,
+        )
+        about = dict(describe_checkpoint(str(place / f'{name}.pth')))
+        assert about['value_range'] == f'0 to {expected[1]}'
+        (used,) = (place / name).glob('*/vis_data/config.py')
+        step = Config.fromfile(used).train_dataloader.dataset.pipeline[0]
+        assert step == dict(type='LoadPicture', value_range=expected)
+    assert len(lines) == 2 and all('values from' in line for line in lines)
+
+
+@pytest.mark.parametrize('value_range', [(9, 1), 4095, ('0', '9')])
+def test_bad_ranges_are_refused(value_range: object):
+    with pytest.raises(UserError, match='expected two finite numbers'):
+        LoadPicture(value_range)
 
 
 def test_a_run_that_was_stopped_continues_as_if_it_had_not_been(
@@ -191,6 +279,8 @@ def test_files_and_folders_that_will_not_do(images: Path, teacher: Path, place: 
     with pytest.raises(UserError, match='exists'):
         run(images, place / 'a.pth', teacher)
     (place / 'empty').mkdir()
-    with pytest.raises(UserError, match='contains no images'):
+    with pytest.raises(UserError, match='empty contains no files'):
         run(place / 'empty', place / 'b.pth', teacher)
+    with pytest.raises(UserError, match='a.pth is a file: expected a folder of images'):
+        run(place / 'a.pth', place / 'b.pth', teacher)
     assert (place / 'a.pth').read_text() == 'mine'
