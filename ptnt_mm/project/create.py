@@ -18,7 +18,7 @@ from ptnt_mm.data.labels import (
     ignored_regions,
 )
 from ptnt_mm.data.recognise import Recognised, read_labels, recognise, summary, without_labels
-from ptnt_mm.data.tiles import Tiling
+from ptnt_mm.data.tiles import TILED, Tiling, check_tiled
 from ptnt_mm.data.tree import Tree
 from ptnt_mm.project.backbone_table import rows
 from ptnt_mm.project.backbones import choose_backbone
@@ -36,7 +36,7 @@ from ptnt_mm.project.profile import (
     measure_memory,
     profile_of,
 )
-from ptnt_mm.project.recipe import TILED, Recipe, choose_recipe
+from ptnt_mm.project.recipe import Recipe, choose_recipe
 from ptnt_mm.project.split import split_off
 from ptnt_mm.project.write import (
     CLASSES,
@@ -146,11 +146,7 @@ def create_project(
     value_range = examine_pixels(labels)
     task = choose_task(recognised, labels, task)
     leave_out_narrow(labels, task, size)
-    if tile is not None and task not in TILED:
-        raise UserError(
-            f'`tile={tile}` is for the tasks {" and ".join(TILED)}, and this is {task}: leave it '
-            'out'
-        )
+    check_tiled(tile, task)
     head = find_detector(detector, task)
     network = choose_backbone(backbone, weights and str(weights), HOST_OF[task])
     splits = split_off(labels, val_share, previous)
