@@ -15,7 +15,7 @@ from ptnt_mm.cli.summaries import after_new, after_pretrain, after_test, after_t
 from ptnt_mm.utils.console import for_user, show
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, Severity, closing, lines, of_kind, summary
-from ptnt_mm.utils.progress import waiting
+from ptnt_mm.utils.progress import heartbeat, named, waiting
 from ptnt_mm.utils.tables import new_listing, to_text
 from ptnt_mm.utils.terminal import show_wrapped
 from ptnt_mm.utils.text import counted, from_here, printable
@@ -43,23 +43,22 @@ def _config_and_checkpoint_of(args: Namespace) -> tuple['Config', str]:
 # ---- From labelled images to a trained network
 
 
+@heartbeat('Creating the project')
 def new(args: Namespace) -> int:
     """Create a project; return 1 if its check finds errors."""
-    with importing():
+    with named('Loading libraries'), importing():
         from ptnt_mm.api import check, create_project, read_config, report_data
         from ptnt_mm.config.causes import one_line
-        from ptnt_mm.project.backbones import offered
 
     file = create_project(args.data, args.folder, **keywords('new', args), on_line=show_wrapped)
     show_wrapped(f'{file}: the config; a comment next to each setting gives its reason')
     config = read_config(file)
-    found = check(config)
+    with waiting('Checking the project'):
+        found = check(config)
     wrong = [finding for finding in found if finding.severity in (Severity.ERROR, Severity.WARNING)]
     show_wrapped('\n'.join(('ptnt check:', *lines(wrong))), column=11)
     show(f'  {closing(found)}')
     errors = of_kind(found, Severity.ERROR)
-    starts, following = after_new(offered(), args.folder, has_errors=bool(errors))
-    show_wrapped(starts)
     try:
         with waiting('Drawing the data'):
             page = report_data(config)
@@ -68,7 +67,7 @@ def new(args: Namespace) -> int:
         )
     except Exception as error:  # a project without this page is complete
         show_wrapped(f'There is no page about the data: {one_line(error)}')
-    show(following)
+    show(after_new(args.folder, has_errors=bool(errors)))
     return int(bool(errors))
 
 
@@ -245,7 +244,8 @@ def checkpoint(args: Namespace) -> None:
 
 
 def weights(args: Namespace) -> None:
-    """Print a block for each file of published weights."""
+    """Print a block for each file of published weights, and the backbones of ``ptnt new``."""
+    from ptnt_mm.project.backbone_table import pretrained
     from ptnt_mm.weights.published import INSTALLED, LEADS, is_installed, published_files
 
     files = published_files().values()
@@ -268,6 +268,9 @@ def weights(args: Namespace) -> None:
         print('\nUnconfirmed leads for PyramidTNT:')
         for lead in LEADS:
             show_wrapped(f'  {lead}')
+        print('\nPretrained backbones for ptnt new --backbone, with top-1:')
+        for source, names in pretrained().items():
+            show_wrapped(f'  {source}: {", ".join(names)}')
         rows = [dict(file._asdict(), name=name) for name, file in INSTALLED.items()]
         write(rows + [dict(file._asdict(), network=network) for file, network in files])
 

@@ -10,7 +10,7 @@ from ptnt_mm.config.literals import literal
 from ptnt_mm.config.zoo import config_names, config_root
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import unknown_name
-from ptnt_mm.weights.published import default_cfg, require_weights
+from ptnt_mm.weights.published import INSTALLED, default_cfg, is_installed, require_weights
 
 PUBLISHED = 'published'
 """The weights of a backbone in the table."""
@@ -34,6 +34,17 @@ def _table() -> dict[str, Any]:
 def starts() -> list[str]:
     """The backbones to start from if none is asked for, the first choice first."""
     return _table()['starts']
+
+
+def pretrained() -> dict[str, list[str]]:
+    """The backbones that have published weights, with top-1 on ImageNet, by where these are."""
+    found = {'installed': [], 'not installed': [], 'by download': []}
+    for name, row in rows().items():
+        if weights := row.get('weights'):
+            installed = 'installed' if is_installed(weights) else 'not installed'
+            score = f' {row["top_1"]}' if row.get('top_1') else ''
+            found[installed if weights in INSTALLED else 'by download'].append(f'{name}{score}')
+    return {source: names for source, names in found.items() if names}
 
 
 def row_of(name: str, argument: str = 'backbone') -> dict[str, Any]:

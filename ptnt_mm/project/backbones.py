@@ -1,7 +1,6 @@
 """The backbone of a project, found by name, with its measured output maps."""
 
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -93,17 +92,6 @@ def choose_backbone(name: str | None, weights: str | None, scope: str) -> Measur
         raise UserError(f'`weights={PUBLISHED}`: {unavailable}')
     network = find_backbone(name or FRAGMENT_BACKBONE, weights, scope)
     return replace(network, unavailable='' if weights else unavailable)
-
-
-def offered() -> Iterator[tuple[str, float | None, str]]:
-    """The pretrained backbones: name, top-1 on ImageNet in percent if known, how to get them.
-
-    Nothing is requested from a server.
-    """
-    for name, row in rows().items():
-        if weights := row.get('weights'):
-            missing = 'not installed' if weights in INSTALLED else 'by download'
-            yield name, row.get('top_1'), 'here' if _is_here(weights) else missing
 
 
 def can_be_had(name: str) -> bool:

@@ -136,11 +136,12 @@ def create_project(
         task = task_of(detector)
     previous = read_previous(Path(like)) if like is not None else None
     tree = Tree(data, pairs)
-    recognised = recognise(tree, format, task)
-    on_line(f'{recognised.format.title}: {recognised.why}')
-    for line in recognised.others:
-        on_line(f'  also found, and not read: {line}')
-    labels = read_labels(tree, recognised)
+    with waiting('Reading the labels'):
+        recognised = recognise(tree, format, task)
+        on_line(f'{recognised.format.title}: {recognised.why}')
+        for line in recognised.others:
+            on_line(f'  also found, and not read: {line}')
+        labels = read_labels(tree, recognised)
     if previous is not None and not labels.mask_indices:  # the values of masks have an order
         labels.classes = previous.ordered(labels.classes)
     value_range = examine_pixels(labels)
@@ -148,7 +149,8 @@ def create_project(
     leave_out_narrow(labels, task, size)
     check_tiled(tile, task)
     head = find_detector(detector, task)
-    network = choose_backbone(backbone, weights and str(weights), HOST_OF[task])
+    with waiting('Building the backbone'):
+        network = choose_backbone(backbone, weights and str(weights), HOST_OF[task])
     splits = split_off(labels, val_share, previous)
     profile = replace(
         profile_of(task, tuple(labels.classes), splits, head, network),
@@ -165,7 +167,8 @@ def create_project(
                 roots['train'] = building / TILES
                 cut = _cut(splits['train'], side, tree.root, roots['train'])
                 splits['train'], profile = cut.images, profile.of_tiles(cut.images)
-            classes = convert(labels, splits, task, roots, building / LABELS)
+            with waiting('Writing the labels'):
+                classes = convert(labels, splits, task, roots, building / LABELS)
             profile = replace(profile, classes=classes)
             opening = _opening(data, folder, options, profile, recognised)
             copy_fragments(building, profile)

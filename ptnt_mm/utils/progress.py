@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from threading import Event, Thread
 from typing import TypeVar
 
@@ -42,6 +42,11 @@ def waiting(title: str) -> Iterator[None]:
     clock.add_task(title, total=None)
     with _step(title, clock):
         yield
+
+
+def named(title: str) -> AbstractContextManager[None]:
+    """A context that shows nothing; :func:`heartbeat` prints the title."""
+    return _step(title, Progress(disable=True))
 
 
 @contextmanager
