@@ -61,8 +61,10 @@ def heartbeat(title: str, seconds: float = 5.0) -> Iterator[None]:
 
     def beat() -> None:
         while not done.wait(seconds):
-            current, display = (_steps or [(title, None)])[-1]
-            if (display is None or display.disable) and sys.stderr is not None:
+            current, display = _steps[-1] if _steps else (title, None)
+            # On a terminal, there is little time outside all steps.
+            is_shown = is_terminal(sys.stderr) if display is None else not display.disable
+            if not is_shown and sys.stderr is not None:
                 print(f'{current} ...', file=sys.stderr, flush=True)
 
     thread = Thread(target=beat, daemon=True)

@@ -85,7 +85,7 @@ def test_random_initialisation_that_was_asked_for_needs_no_reason(missing: None)
 
 
 def test_all_pretrained_backbones_are_listed(capsys: pytest.CaptureFixture):
-    assert run('weights') == 0
+    assert run('weights', []) == 0
     *_, here, there = capsys.readouterr().out.replace('\n    ', ' ').splitlines()
     assert here.startswith('  installed: ') and there.startswith('  by download: ')
     assert 'efficientnet_lite0 75.1' in here and 'ptnt_ti' in here

@@ -24,19 +24,21 @@ def test_no_bars_where_standard_error_is_closed(monkeypatch: pytest.MonkeyPatch)
 
 def steps() -> None:
     """Steps of a tenth of a second."""
-    with heartbeat('all', 0.02), named('first'):
-        time.sleep(0.1)
+    with heartbeat('all', 0.02):
+        with named('first'):
+            time.sleep(0.1)
         with waiting('outer'):
             for _ in watched([1], 1, 'inner'):
                 time.sleep(0.1)
             time.sleep(0.1)
+        time.sleep(0.1)
 
 
 def test_without_a_terminal_a_line_names_the_step_every_few_seconds(capsys):
     steps()
     lines = capsys.readouterr().err.splitlines()
-    assert list(dict.fromkeys(lines)) == ['first ...', 'inner ...', 'outer ...']
-    assert len(lines) > 6
+    assert list(dict.fromkeys(lines)) == ['first ...', 'inner ...', 'outer ...', 'all ...']
+    assert len(lines) > 8
 
 
 def test_on_a_terminal_a_bar_is_in_the_place_of_the_one_around_it(monkeypatch):
@@ -45,6 +47,6 @@ def test_on_a_terminal_a_bar_is_in_the_place_of_the_one_around_it(monkeypatch):
     steps()
     shown = sys.stderr.getvalue()
     assert shown.index('first ...') < shown.index('inner') < shown.rindex('outer')
-    assert 'inner ...' not in shown and 'outer ...' not in shown
+    assert not any(f'{title} ...' in shown for title in ('inner', 'outer', 'all'))
     # Never both at once: what is drawn is erased before the next bar is drawn.
     assert not any('inner' in part and 'outer' in part for part in shown.split('\x1b[2K'))
