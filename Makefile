@@ -24,7 +24,7 @@ help:
 	@echo 'make demo-seg    the same with a segmenter'
 	@echo 'make demo-cls    the same with a classifier'
 	@echo 'make test    setup, then the test suite'
-	@echo 'make test-fast   setup, then a part of the suite that takes less than a minute'
+	@echo 'make test-fast   setup, then a part of the suite that takes five minutes on 2 cores'
 	@echo 'make matrix  setup, then the suite on the newest and oldest versions and on the forks (an hour)'
 	@echo 'make lint    setup, then ruff'
 	@echo 'make docs    setup, then the site of the documentation, in build/docs'

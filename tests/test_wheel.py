@@ -12,7 +12,7 @@ import pytest
 from markdown_it import MarkdownIt
 from repository import ROOT
 
-from ptnt_mm.export.formats import PACKAGES
+from ptnt_mm.export.format_names import PACKAGES
 from ptnt_mm.pages.report.report import _PACKAGES
 from ptnt_mm.version import __version__
 

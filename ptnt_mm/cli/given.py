@@ -4,16 +4,25 @@ import os
 import shlex
 from argparse import Namespace
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ptnt_mm.cli.start import command_line
-from ptnt_mm.config.zoo import find_config
-from ptnt_mm.export.format_names import choose_format
-from ptnt_mm.utils.atomic_files import check_new
+from ptnt_mm.config.zoo import PROJECT_CONFIG, find_config, names_config
+from ptnt_mm.export.format_names import check_options, choose_format, files_of
+from ptnt_mm.utils.atomic_files import check_folder, check_new
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.imports import require_packages
+from ptnt_mm.utils.launchers import require_started
 from ptnt_mm.weights.published import locate, require_weights
-from ptnt_mm.weights.reader.files import is_address, require_checkpoint
+from ptnt_mm.weights.reader.files import (
+    check_written,
+    is_address,
+    publishing_folder,
+    require_checkpoint,
+)
+from ptnt_mm.weights.reader.hub import is_hub_address
 
 
 def check_given(name: str, args: Namespace) -> None:
@@ -29,9 +38,11 @@ def check_given(name: str, args: Namespace) -> None:
             check(given[key])
     # A run that is resumed does not need them, but its command may be repeated.
     if 'resume' not in given:
-        for key in ('pretrained', 'weights', 'teacher_weights'):
+        for key in ('pretrained', 'weights'):
             if given.get(key, 'none') not in ('published', 'none'):
                 require_weights(given[key])
+    if 'json' in given and args.json != Path('-'):
+        check_new(args.json, args.overwrite)
     if name in _OF_COMMAND:
         _OF_COMMAND[name](args)
 
@@ -44,6 +55,8 @@ def _launcher(launcher: str) -> None:
             '--launcher pytorch: start the processes with torchrun, such as one for each of 8 '
             f'GPUs:\n    torchrun --nproc_per_node 8 {shlex.join(words)}'
         )
+    if launcher != 'none':
+        require_started(launcher)
 
 
 def _config(config: str | Path) -> None:
@@ -81,6 +94,9 @@ _OF_ALL: dict[str, Callable[[Any], object]] = {
     'resume': lambda path: path == 'auto' or require_checkpoint(path),
     'calibrate': _folders,
     'data_root': lambda folder: '://' in folder or _folders(Path(folder)),
+    'work_dir': partial(check_folder, 'work_dir'),
+    'show_dir': partial(check_folder, 'show_dir'),
+    'log': lambda package: require_packages(f'`log={package}`', package),
     'work_dirs': lambda folders: _folders(*folders),
 }
 """How an argument is checked, by its name; the checks of several are tried in this order."""
@@ -89,64 +105,143 @@ _OF_ALL: dict[str, Callable[[Any], object]] = {
 def _new(args: Namespace) -> None:
     # NumPy and OpenCV, which other commands need not wait for here.
     from ptnt_mm.data.recognise import require_known
-    from ptnt_mm.project.detectors import task_of
+    from ptnt_mm.data.tiles import check_tiled
+    from ptnt_mm.project.backbone_table import row_of
+    from ptnt_mm.project.detectors import find_detector, task_of
     from ptnt_mm.project.folders import check_place, data_folder
 
     check_place(data_folder(args.data), args.folder)
     if args.like is not None:
         _config(args.like)
     require_known(args.format, args.task)
+    task = args.task
     if args.detector is not None:
-        task_of(args.detector)
+        task = task or task_of(args.detector)
+        find_detector(args.detector, task)
+    if task is not None:
+        check_tiled(args.tile, task)
     if args.backbone is not None:
-        _backbone(args.backbone)
-
-
-def _backbone(name: str) -> None:
-    from ptnt_mm.project.backbone_table import row_of
-
-    row_of(name)
+        row_of(args.backbone)
 
 
 def _pretrain(args: Namespace) -> None:
     from ptnt_mm.data.image_files import find_images
+    from ptnt_mm.project.backbone_table import is_run, row_of
 
-    check_new(args.file, args.overwrite)
+    check_written(args.file)
+    check_new(args.file, args.overwrite or args.resume is not None)
+    row_of(args.backbone)
+    is_run(args.teacher, args.teacher_weights)
     find_images(args.images)
-    _backbone(args.backbone)
+
+
+def _test(args: Namespace) -> None:
+    if args.out is not None and args.out.suffix not in ('.pkl', '.pickle'):
+        raise UserError(f'--out {args.out}: expected a name that ends in .pkl')
+
+
+_PAGES = ('report.html', 'data.html')  # where they are by default, pages are replaced
 
 
 def _report(args: Namespace) -> None:
+    if bool(args.work_dirs) == bool(args.data):
+        raise UserError('expected the work dirs of runs, or --data with a project or a config')
     if args.data is not None:
         find_config(args.data)
+    if args.out is not None and args.out.name not in _PAGES:
+        check_new(args.out, args.overwrite)
 
 
 def _infer(args: Namespace) -> None:
     from ptnt_mm.data.image_files import require_source
+    from ptnt_mm.deploy.export_info import SUFFIXES
+    from ptnt_mm.inference.options import check_options as check_infer
 
     require_source(args.source)
+    if Path(args.config).suffix in SUFFIXES and (
+        args.checkpoint or args.cfg_options or args.device or args.cuda_graphs
+    ):
+        raise UserError(
+            'expected a config and a checkpoint, or only an exported file, without --cfg-options, '
+            '--device and --cuda-graphs'
+        )
+    names = ('overwrite', 'labels', 'tile', 'overlap', 'track', 'show')
+    check_infer(args.source, infer_out(args), **{name: getattr(args, name) for name in names})
+
+
+def infer_out(args: Namespace) -> Path:
+    """The folder of the results of ``ptnt infer``: by default that of a project, if it is one."""
+    from ptnt_mm.inference.options import default_out
+
+    out = args.out or default_out(args.source)
+    is_project = args.out is None and Path(args.config, PROJECT_CONFIG).is_file()
+    return Path(args.config, 'infer', out.name) if is_project else out
 
 
 def _export(args: Namespace) -> None:
-    choose_format(args.out, args.format)
-    check_new(args.out, args.overwrite)
+    if args.int8 != (args.calibrate is not None):
+        raise UserError('--int8 and --calibrate FOLDER belong together: pass both')
+    format = choose_format(args.out, args.format)
+    check_options(format, args.half, args.calibrate, args.evaluate)
+    for file in files_of(args.out):
+        check_new(file, args.overwrite)
 
 
 def _visualize(args: Namespace) -> None:
-    first, *images = args.files
-    if images or not Path(first).is_dir():  # a folder alone has its own message
-        for file in (first, *images):
-            if not is_address(file) and not Path(file).exists():
-                raise UserError(f'there is no file {file}')
+    from ptnt_mm.pages.visualize.folder import choose_page
+
+    checkpoint, images = checkpoint_and_images(args.files)
+    *configs, other = args.versus or [args.config]
+    if len(configs) > 1:
+        raise UserError('--versus takes a checkpoint, a config, or a config and a checkpoint')
+    for config in configs:
+        find_config(config)
+    for file in filter(None, (checkpoint, *images, other)):
+        if not (is_address(file) or Path(file).exists() or names_config(file)):
+            raise UserError(f'there is no file {file}')
+    choose_page(find_config(args.config), args.out, args.overwrite)
+
+
+def checkpoint_and_images(files: list[str]) -> tuple[str | None, list[str]]:
+    """The files of ``ptnt visualize``: a checkpoint, if the first is none of the images.
+
+    Raises:
+        UserError: if there is no image.
+    """
+    from ptnt_mm.data.decoding import FORMATS
+
+    if Path(files[0]).suffix.lower() in FORMATS:
+        return None, files
+    checkpoint, *images = files
+    if not images and Path(checkpoint).exists():
+        what = 'a folder: name its images' if Path(checkpoint).is_dir() else 'not an image: add one'
+        raise UserError(f'{checkpoint} is {what}')
+    return checkpoint, images
+
+
+def _checkpoint(args: Namespace) -> None:
+    require_checkpoint(locate(args.file))
+    if args.command == 'convert':
+        check_written(args.out)
+        check_new(args.out, args.overwrite)
+    if args.command == 'publish' and not (args.out and is_hub_address(args.out)):
+        publishing_folder(locate(args.file), args.out and Path(args.out))
+
+
+def _complexity(args: Namespace) -> None:
+    if Path(args.model).suffix == '.py':
+        find_config(args.model)
 
 
 _OF_COMMAND = {
     'new': _new,
     'pretrain': _pretrain,
+    'test': _test,
     'report': _report,
     'infer': _infer,
     'export': _export,
     'visualize': _visualize,
-    'checkpoint': lambda args: require_checkpoint(locate(args.file)),
+    'checkpoint': _checkpoint,
+    'complexity': _complexity,
 }
 """The checks of arguments that only a command has, or that mean something else there."""

@@ -7,21 +7,16 @@ from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from ptnt_mm.utils.atomic_files import check_new, write_atomically
+from ptnt_mm.utils.atomic_files import write_atomically
 
 
 @contextmanager
-def json_output(file: Path | None, overwrite: bool) -> Iterator[Callable[[Any], None]]:
+def json_output(file: Path | None) -> Iterator[Callable[[Any], None]]:
     """Yield the function that writes results to a file, if there is one, or prints them for '-'.
 
     In that case, all other output of the block goes to standard error.
-
-    Raises:
-        UserError: if the file exists and is not to be overwritten, or cannot be written.
     """
     stdout, prints = sys.stdout, file == Path('-')
-    if file is not None and not prints:
-        check_new(file, overwrite)
 
     def write(results: Any) -> None:
         if prints:

@@ -10,7 +10,8 @@ import re
 import sys
 from argparse import ArgumentTypeError
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from ptnt_mm.cli.arguments import Argument, Command, Option, Repeatable, Switch
@@ -18,18 +19,28 @@ from ptnt_mm.cli.arguments import Argument, Command, Option, Repeatable, Switch
 # ---- Types of values, besides those of Python. argparse prints their errors.
 
 
-def positive(text: str) -> int:
-    """An integer above 0."""
-    if not text.isdecimal() or int(text) == 0:
-        raise ArgumentTypeError(f'{text!r} is not an integer above 0')
-    return int(text)
+def number(
+    read: Callable[[str], float], expected: str, fits: Callable[[float], bool]
+) -> Callable[[str], float]:
+    """A type: a number that fits, as ``expected`` describes it."""
+
+    def checked(text: str) -> float:
+        with suppress(ValueError):
+            if fits(value := read(text)):
+                return value
+        raise ArgumentTypeError(f'{text!r} is not {expected}')
+
+    return checked
 
 
-def not_negative(text: str) -> int:
-    """An integer from 0."""
-    if not text.isdecimal():
-        raise ArgumentTypeError(f'{text!r} is not an integer from 0')
-    return int(text)
+def at_least(least: int) -> Callable[[str], float]:
+    """A type: an integer from ``least``."""
+    return number(int, f'an integer from {least}', lambda value: value >= least)
+
+
+positive, not_negative = at_least(1), at_least(0)
+seed = number(int, 'an integer from 0 to 4294967295', lambda value: 0 <= value < 2**32)
+score = number(float, 'a number from 0 to 1', lambda value: 0 <= value <= 1)
 
 
 def setting(text: str) -> str:
@@ -37,6 +48,15 @@ def setting(text: str) -> str:
     if '=' not in text:
         raise ArgumentTypeError(
             f"{text!r}: expected KEY=VALUE ..., with a number, a word or a list, such as '[1,2]'"
+        )
+    return text
+
+
+def patterns(text: str) -> str:
+    """Two patterns with {}, unchanged."""
+    if text.count('{}') < 2 or ' ' not in text.strip():
+        raise ArgumentTypeError(
+            f"{text!r}: expected two patterns with {{}}, such as 'images/{{}}.jpg masks/{{}}_m.png'"
         )
     return text
 
@@ -76,6 +96,7 @@ _LAUNCHER = Option('launcher', 'what started this process, if there are several'
                    choices=('none', 'pytorch', 'slurm', 'mpi'))
 _DEVICE = Option('device', 'cpu, cuda or cuda:1; by default the best available')
 _CUDA_GRAPHS = Switch('cuda_graphs', 'run backbone and neck as CUDA graphs')
+_TILE = number(int, '0 or an integer from 32', lambda value: value == 0 or value >= 32)
 _REPLACE = Switch('overwrite', 'replace an existing file')
 _JSON = (
     Option('json', 'also write JSON to this file; - prints it, and the text goes to standard '
@@ -107,7 +128,7 @@ ptnt train bccd
         Option('task', 'detection, instance, semantic or classification; by default the one that '
                'uses most of the labels'),
         Option('pairs', 'the names of images and their masks, with {} for what both share, such as '
-               "'images/{}.jpg masks/{}_m.png'; found by their words by default",
+               "'images/{}.jpg masks/{}_m.png'; found by their words by default", patterns,
                metavar='PATTERNS'),
         Option('detector', 'gfl, atss, tood, rtmdet, retinanet or cascade for boxes; mask_rcnn, '
                'condinst, solov2 or rtmdet_ins for masks; semantic_fpn, segformer or upernet for '
@@ -118,14 +139,16 @@ ptnt train bccd
         Option('weights', 'weights of the backbone: a file, an address, hf:OWNER/NAME, a name from '
                "ptnt weights, 'published', or 'none' for random initialisation; by default the "
                'published ones, if they are available', metavar='WEIGHTS'),
-        Option('size', 'the longer side of images in training, from 32; chosen by default', int,
-               metavar='PIXELS'),
+        Option('size', 'the longer side of images in training, from 32; chosen by default',
+               at_least(32), metavar='PIXELS'),
         Option('tile', 'the side of the tiles that larger training images are cut into, from '
-               '32, or 0 to keep them whole; by default only where small objects need it', int,
+               '32, or 0 to keep them whole; by default only where small objects need it', _TILE,
                metavar='PIXELS'),
-        Option('epochs', 'number of passes through the images; chosen by default', int),
+        Option('epochs', 'number of passes through the images; chosen by default', positive),
         Option('val_share', 'the share of the images to validate with, 0.2 by default, if the '
-               'data has no validation split', float, metavar='SHARE'),
+               'data has no validation split',
+               number(float, 'a number between 0 and 1', lambda value: 0 < value < 1),
+               metavar='SHARE'),
         Option('like', 'a previous project, whose images keep their splits; others are split by '
                'the same rule', Path, metavar='PROJECT'),
     ),
@@ -147,7 +170,7 @@ ptnt train retinanet_ptnt_s_1x --pretrained ptnt_s_82.0.pth.tar --auto-scale-lr
                "name from ptnt weights, such as tnt_s; freezes the stem's BatchNorm",
                metavar='WEIGHTS'),
         Option('load_from', 'start from the weights of a whole model, which may be that of another '
-               'project; heads may differ', metavar='PATH'),
+               'project; heads may differ', metavar='PATH', instead_of='pretrained'),
         Option('resume', 'continue from a checkpoint, by default the newest in the work dir',
                metavar='PATH', alone='auto'),
         Switch('overwrite', 'delete the output of an earlier run in the work dir',
@@ -160,7 +183,7 @@ ptnt train retinanet_ptnt_s_1x --pretrained ptnt_s_82.0.pth.tar --auto-scale-lr
         _CUDA_GRAPHS,
         Option('log', 'also log losses, metrics and some predictions there',
                choices=('tensorboard', 'wandb', 'mlflow')),
-        Option('seed', "seed of every random choice; by default the config's, or a new one", int),
+        Option('seed', "seed of every random choice; by default the config's, or a new one", seed),
         Switch('deterministic', 'use deterministic operations; slower on a GPU'),
     ),
 )
@@ -189,9 +212,9 @@ ptnt new labelled project --backbone ptnt_ti --weights start.safetensors
         Option('teacher_weights', "the teacher's weights; by default the published ones, or the "
                'best checkpoint of its project', metavar='WEIGHTS'),
         Option('views', 'images seen in all', positive, 200_000, metavar='N'),
-        Option('size', 'side of a view, from 64; half of the steps see mosaics of four views', int,
-               128, metavar='PIXELS'),
-        Option('batch', 'views in a step of one process, from 2', positive, 16, metavar='N'),
+        Option('size', 'side of a view, from 64; half of the steps see mosaics of four views',
+               at_least(64), 128, metavar='PIXELS'),
+        Option('batch', 'views in a step of one process, from 2', at_least(2), 16, metavar='N'),
         Option('work_dir', 'folder of logs and checkpoints; by default work_dirs/FILE without its '
                'suffix', Path),
         Option('resume', 'continue from a checkpoint, by default the newest in the work dir',
@@ -201,7 +224,7 @@ ptnt new labelled project --backbone ptnt_ti --weights start.safetensors
         Switch('amp', 'mixed precision; on a CPU, faster only if it computes with bfloat16'),
         Switch('compile', 'compile the backbone: minutes at the start, then up to twice as fast'),
         Option('log', 'also log losses there', choices=('tensorboard', 'wandb', 'mlflow')),
-        Option('seed', 'seed of every random choice; by default 0', int),
+        Option('seed', 'seed of every random choice; by default 0', seed),
         _LAUNCHER,
     ),
 )
@@ -243,16 +266,17 @@ ptnt infer photos model.onnx
                Path, metavar='DIR'),
         Switch('overwrite', 'replace the results of an earlier run'),
         Option('score_thr', 'lowest score of predictions in pictures and JSON: by default 0.3 for '
-               'detectors, 0 for classifiers; segmenters have no scores and refuse it', float,
+               'detectors, 0 for classifiers; segmenters have no scores and refuse it', score,
                metavar='S'),
         Switch('draw', 'write no pictures', default=True, flags=('--no-draw',)),
         Option('labels', 'also write what a detector finds as label files, to correct them in '
                'CVAT, Label Studio or LabelMe', choices=('coco', 'yolo', 'voc', 'labelme')),
         Option('tile', 'cut images that are larger into tiles of this side, and merge the objects '
                'of all tiles; for detectors. By default as the config tests; 0 for whole images',
-               int, metavar='PIXELS'),
+               _TILE, metavar='PIXELS'),
         Option('overlap', 'the share of a tile that neighbours have in common: 0.2 by default',
-               float, metavar='SHARE'),
+               number(float, 'a number from 0 and below 1', lambda value: 0 <= value < 1),
+               metavar='SHARE'),
         Switch('track', 'number the objects of a video or of a folder of frames, and keep the '
                'number of each; needs the package trackers'),
         Switch('show', 'show a video or a webcam in a window; q ends it'),
@@ -328,9 +352,9 @@ ptnt visualize configs/retinanet_ptnt_s_1x.py work_dirs/.../epoch_12.pth photo.j
                'by default', point, metavar='X,Y'),
         Option('box', 'show them for a detected box, by its number from 1', positive, metavar='N',
                instead_of='at'),
-        Option('score_thr', 'the lowest score of a box: 0.3 by default', float, metavar='S'),
+        Option('score_thr', 'the lowest score of a box: 0.3 by default', score, metavar='S'),
         Option('channels', 'channels to show, counted from 0; by default those that vary most',
-               int, (), 'C', nargs='+'),
+               not_negative, (), 'C', nargs='+'),
         Option('blocks', 'blocks to show, counted from 1 in the whole backbone; by default the '
                'last of each stage, or the first, middle and last', positive, (), 'B', nargs='+'),
         Option('out', 'folder of the page: work_dirs/visualize/CONFIG by default', Path,
@@ -426,7 +450,8 @@ Examples:
         Argument('model', 'tiny, small, medium or base (or ti, s, m, b), tnt_small, cpvt_small or '
                  'another arch, a config file, the folder of a project or a config name'),
         _cfg_options('model.backbone.arch=base'),
-        Option('shape', 'image size in pixels', int, metavar=('H', 'W'), nargs=2, required=True),
+        Option('shape', 'image size in pixels', positive, metavar=('H', 'W'), nargs=2,
+               required=True),
         Option('format', 'what to print', default='table', choices=('table', 'json')),
         *_JSON,
     ),
@@ -470,7 +495,7 @@ ptnt train demo_retinanet_ptnt_ti
         Argument('folder', 'data/demo by default', Path, Path('data/demo'), nargs='?'),
         Option('train', 'training pictures: 240 by default', positive, 240),
         Option('val', 'validation pictures: 60 by default', positive, 60),
-        Option('seed', 'seed of every random choice: 0 by default', not_negative, 0),
+        Option('seed', 'seed of every random choice: 0 by default', seed, 0),
         Switch('overwrite', 'replace a demo data set made with other arguments, or changed since'),
     ),
 )

@@ -2,9 +2,7 @@
 
 import shlex
 from argparse import Namespace
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
-from operator import itemgetter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,25 +28,15 @@ _OF_TRAINING = (
 _MOST = 30  # classes
 
 
-def after_new(
-    found: Iterable[tuple[str, float | None, str]], folder: Path, has_errors: bool
-) -> tuple[str, str]:
-    """The pretrained backbones by source, and the commands that follow."""
-    title = (
-        'Pretrained starts, by --backbone, with top-1 on ImageNet (or random, by --weights none):'
-    )
-    starts = [title]
-    by_source = sorted(found, key=lambda row: (row[2] != 'here', row[2]))
-    for source, rows in groupby(by_source, itemgetter(2)):
-        names = (name if top_1 is None else f'{name} {top_1}' for name, top_1, _ in rows)
-        starts.append(f'  {source}: {", ".join(names)}')
+def after_new(folder: Path, has_errors: bool) -> str:
+    """The commands that follow."""
     project = shlex.quote(str(folder))
     if has_errors:
-        following = f'Next: correct the errors above, then check again:\n  ptnt check {project}'
-        return '\n'.join(starts), following
+        return f'Next: correct the errors above, then check again:\n  ptnt check {project}'
     following = [f'  ptnt {word} {project}' for word in ('train', 'test', 'report', 'infer PHOTOS')]
-    following = ['Next:', *following, f'  ptnt export {project} --out model.onnx']
-    return '\n'.join(starts), '\n'.join(following)
+    following += [f'  ptnt export {project} --out model.onnx']
+    others = 'ptnt weights lists other pretrained backbones, for --backbone'
+    return '\n'.join(('Next:', *following, others))
 
 
 def after_pretrain(file: Path, backbone: str) -> str:

@@ -22,6 +22,19 @@ _SAME = 0.5  # overlap of two detections of one object
 _NEAR = 0.1  # of a box's side: a box that ends so near to the border of its window may be cut there
 
 
+TILED = ('detection', 'instance')
+"""The tasks whose training images can be cut into tiles."""
+
+
+def check_tiled(tile: int | None, task: str) -> None:
+    """Raise a UserError if images of a task cannot be cut into tiles, and are to be."""
+    if tile is not None and task not in TILED:
+        raise UserError(
+            f'`tile={tile}` is for the tasks {" and ".join(TILED)}, and this is {task}: leave it '
+            'out'
+        )
+
+
 @dataclass(frozen=True)
 class Tiling:
     """Square tiles that cover an image; neighbours overlap.

@@ -13,7 +13,7 @@ from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.load_in_range import stated_range
 from ptnt_mm.engine.tiled_loops import stated_tiling
 from ptnt_mm.registry import METRICS
-from ptnt_mm.utils.atomic_files import check_new
+from ptnt_mm.utils.atomic_files import check_folder, check_new
 from ptnt_mm.utils.errors import UserError
 
 _OF_MMDET = 'DetLocalVisualizer'
@@ -29,9 +29,7 @@ def add_drawing(view: ConfigView, folder: Path) -> None:
         UserError: if the folder cannot be created, or if the host's hook draws, and the config
             lacks it or its visualizer, or loads images in a range.
     """
-    there = next(path for path in (folder, *folder.parents) if path.exists())
-    if not there.is_dir():
-        raise UserError(f'`show_dir={folder}`: {there} is a file, not a folder: choose another')
+    check_folder('show_dir', folder)
     config = view.config
     if view.host is not None and view.host.own_drawing:
         # The folder that the images of all joined data sets are in.

@@ -10,17 +10,10 @@ from mmengine.dist import all_gather_object
 
 from ptnt_mm.config.settings import dicts_within, type_name
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.launchers import LAUNCHERS, require_started
 from ptnt_mm.utils.text import unknown_name
 
 _logger = logging.getLogger(__name__)
-
-# The program of each launcher, and the variables with the rank of a process that it started and
-# with the number of processes.
-_LAUNCHERS = {
-    'pytorch': ('torchrun', 'RANK', 'WORLD_SIZE'),
-    'slurm': ('srun', 'SLURM_PROCID', 'SLURM_NTASKS'),
-    'mpi': ('mpirun', 'OMPI_COMM_WORLD_RANK', 'OMPI_COMM_WORLD_SIZE'),
-}
 
 
 def choose_launcher(config: Config, launcher: str) -> None:
@@ -31,12 +24,10 @@ def choose_launcher(config: Config, launcher: str) -> None:
             support a CPU.
     """
     if launcher != 'none':
-        if launcher not in _LAUNCHERS:
-            unknown = unknown_name('launcher', launcher, ('none', *_LAUNCHERS))
+        if launcher not in LAUNCHERS:
+            unknown = unknown_name('launcher', launcher, ('none', *LAUNCHERS))
             raise UserError(f'`launcher={launcher}`: {unknown}')
-        program, rank, _ = _LAUNCHERS[launcher]
-        if rank not in os.environ:
-            raise UserError(f'`launcher={launcher}`: start the processes with {program}')
+        require_started(launcher)
     config.launcher = launcher
     if launcher == 'none' or get_device() != 'cpu':
         return
@@ -49,7 +40,7 @@ def is_first_process(launcher: str) -> bool:
     """Whether this is the process that prints and writes, before MMEngine has joined them."""
     if launcher == 'none':
         return True
-    _, rank, _ = _LAUNCHERS[launcher]
+    _, rank, _ = LAUNCHERS[launcher]
     return int(os.environ.get(rank, 0)) == 0
 
 
@@ -57,7 +48,7 @@ def number_of_processes(launcher: str) -> int:
     """How many processes a launcher started, before MMEngine has joined them."""
     if launcher == 'none':
         return 1
-    *_, number = _LAUNCHERS[launcher]
+    *_, number = LAUNCHERS[launcher]
     return int(os.environ.get(number, 1))
 
 

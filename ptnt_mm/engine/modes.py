@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 
 import torch
 from mmengine.config import Config
@@ -14,6 +13,7 @@ from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.epochs import stretch
 from ptnt_mm.engine.hooks.cuda_graphs import require_cuda
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.imports import require_packages
 from ptnt_mm.utils.text import unknown_name
 
 LOG_BACKENDS = {
@@ -123,8 +123,7 @@ def log_to_package(view: ConfigView, package: str) -> None:
     """
     if package not in LOG_BACKENDS:
         raise UserError(f'`log={package}`: {unknown_name("package", package, LOG_BACKENDS)}')
-    if find_spec(package) is None:
-        raise UserError(f'`log={package}`: {package} is not installed: pip install {package}')
+    require_packages(f'`log={package}`', package)
     config, hooks = view.config, view.custom_hooks
     visualizer = config.get('visualizer') or dict(type='Visualizer', name='visualizer')
     backends = visualizer.get('vis_backends') or [dict(type='LocalVisBackend')]

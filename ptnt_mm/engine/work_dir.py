@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mmengine.config import Config
 
-from ptnt_mm.utils.atomic_files import check_room
+from ptnt_mm.utils.atomic_files import check_folder, check_room
 from ptnt_mm.utils.errors import UserError
 
 try:
@@ -44,8 +44,7 @@ def create_work_dir(config: Config, asked: Path | str | None) -> Path:
         UserError: if it cannot be written to, or cannot be determined.
     """
     work_dir = find_work_dir(config, asked)
-    if work_dir.is_file():
-        raise UserError(f'{work_dir} is a file, not a folder: choose another `work_dir`')
+    check_folder('work_dir', work_dir)
     try:
         work_dir.mkdir(parents=True, exist_ok=True)
         check_room(work_dir)

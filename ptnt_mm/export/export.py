@@ -2,7 +2,6 @@
 
 import time
 from dataclasses import replace
-from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 
@@ -16,9 +15,8 @@ from ptnt_mm.deploy.runtimes import load_runtime
 from ptnt_mm.engine.load_in_range import stated_range
 from ptnt_mm.export.comparison import TOLERANCE, check_results
 from ptnt_mm.export.evaluation import evaluate_file, images_of, remark_on_size, test_images
-from ptnt_mm.export.format_names import choose_format
+from ptnt_mm.export.format_names import check_options, choose_format, files_of
 from ptnt_mm.export.formats import (
-    PACKAGES,
     as_arrays,
     halved,
     quantised,
@@ -74,7 +72,7 @@ def export(
     calibrate = None if calibrate is None else Path(calibrate)
     format = choose_format(out, format)
     check_options(format, half, calibrate, evaluate)
-    for file in _files(out):
+    for file in files_of(out):
         check_new(file, overwrite)
     require_keys(config, ('model', 'test_dataloader'))
     view = ConfigView(config)
@@ -111,7 +109,7 @@ def export(
             check_results(run, network, images, shape, size, tolerance)
     except BaseException:
         # Even after an interruption, every file that is there has passed.
-        for file in _files(out):
+        for file in files_of(out):
             file.unlink(missing_ok=True)
         raise
     if evaluate:
@@ -127,28 +125,10 @@ def export(
     return out
 
 
-def check_options(format: str, half: bool, calibrate: Path | None, evaluate: bool) -> None:
-    """Raise a UserError if options of `export` exclude each other, or a package is missing."""
-    if format == 'torch-export' and (half or calibrate):
-        raise UserError('`half=True` and `calibrate` are for ONNX and OpenVINO only')
-    if format == 'torch-export' and evaluate:
-        raise UserError('`evaluate=True` runs .onnx and .xml files, not .pt2: omit it')
-    if half and calibrate:
-        raise UserError('`half=True` and `calibrate` cannot be combined: choose one')
-    needed = {*PACKAGES[format], *(('onnxruntime',) if calibrate else ())}
-    if missing := sorted(name for name in needed if find_spec(name) is None):
-        raise UserError(f'exporting needs more packages: pip install {" ".join(missing)}')
-
-
 def _print_metrics(config: Config, out: Path) -> None:
     metrics = evaluate_file(config, out, out.parent / f'{out.stem}_evaluation')
     print(listed(readable(metrics)))
 
 
-def _files(out: Path) -> list[Path]:
-    """The files to write: OpenVINO's weights are next to their .xml."""
-    return [out, out.with_suffix('.bin')] if out.suffix == '.xml' else [out]
-
-
 def _megabytes(out: Path) -> str:
-    return f'{sum(file.stat().st_size for file in _files(out)) / 1e6:.0f} MB'
+    return f'{sum(file.stat().st_size for file in files_of(out)) / 1e6:.0f} MB'

@@ -29,13 +29,6 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.noise import logging_disabled
 from ptnt_mm.utils.text import printable
 
-PACKAGES = {
-    'onnx': ('onnx', 'onnxscript', 'onnxruntime'),
-    'openvino': ('onnx', 'onnxscript', 'openvino'),
-    'torch-export': (),
-}
-"""Packages that are needed to write and to run each format."""
-
 OLDEST_TORCH = '2.9'
 """Oldest supported version; graphs of older ones contain custom operators or checks of sizes."""
 

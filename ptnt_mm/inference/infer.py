@@ -13,15 +13,15 @@ from ptnt_mm.data.predictions import FORMAT
 from ptnt_mm.data.tiles import OVERLAP, Tiling
 from ptnt_mm.inference.label_files import LabelFiles
 from ptnt_mm.inference.load import load_exported, load_predictor
+from ptnt_mm.inference.options import check_options, default_out
 from ptnt_mm.inference.predictor import Predictor
 from ptnt_mm.inference.source import (
     Results,
-    default_out,
     find_source,
     process_images,
     process_video,
 )
-from ptnt_mm.inference.tracking import FRAME_RATE, Tracker, in_frame_order, require_trackers
+from ptnt_mm.inference.tracking import FRAME_RATE, Tracker, in_frame_order
 from ptnt_mm.inference.video import Window
 from ptnt_mm.utils.console import fitted
 from ptnt_mm.utils.errors import UserError
@@ -93,29 +93,28 @@ def infer(
     checkpoint, source = str(checkpoint), str(source)
     if score_thr is not None and not 0 <= score_thr <= 1:
         raise UserError(f'`score_thr={score_thr}`: expected a value from 0 to 1')
-    if overlap is not None and not tile:
-        raise UserError('`overlap` is that of tiles: give `tile` too, such as `tile=640`')
-    tiling = Tiling(tile, OVERLAP if overlap is None else overlap) if tile else None
     if config is None and cuda_graphs:
         raise UserError(f'`cuda_graphs=True` is for checkpoints: {checkpoint} runs without torch')
     if config is not None:
         require_checkpoint(checkpoint)
     out = default_out(source) if out is None else Path(out)
-    if out.resolve() == Path(source).resolve():
-        raise UserError(f'`out={out}` is the folder of the images: choose another one')
-    if track:
-        require_trackers()
-    results = Results(out, overwrite)
+    check_options(
+        source,
+        out,
+        overwrite=overwrite,
+        labels=labels,
+        tile=tile,
+        overlap=overlap,
+        track=track,
+        show=show,
+    )
+    results = Results(out)
     label_files = LabelFiles(labels, out) if labels is not None else None
     images = find_source(source, results.drawn)
     if track and isinstance(images, Images):
         images = in_frame_order(images)
     if label_files is not None:
-        if not isinstance(images, Images):
-            raise UserError(f'`labels={labels}` is for images; {source} is a video or a webcam')
         label_files.require_different_names(images)
-    if show and isinstance(images, Images):
-        raise UserError('`show=True` is for a video or a webcam; drawn pictures are files')
     window = Window(images.name) if show else None
     with waiting('Loading the model'):
         if config is None:
@@ -125,7 +124,7 @@ def infer(
     if label_files is not None and not predictor.finds_objects:
         raise UserError(f'`labels={labels}` is for detectors: this model finds no boxes')
     if tile is not None:
-        predictor.tile(tiling)
+        predictor.tile(Tiling(tile, OVERLAP if overlap is None else overlap) if tile else None)
     if track:
         predictor.track(FRAME_RATE if isinstance(images, Images) else images.fps)
     if predictor.classes is None:

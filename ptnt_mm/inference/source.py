@@ -21,10 +21,11 @@ from ptnt_mm.data.image_files import (
     require_source,
 )
 from ptnt_mm.data.pixel_values import COMMON, few_levels, measure_values
-from ptnt_mm.data.predictions import DRAWN, FILE, FORMAT, is_predictions
+from ptnt_mm.data.predictions import DRAWN, FILE, FORMAT
 from ptnt_mm.inference.image_loaders import LoadedImage
+from ptnt_mm.inference.options import is_video
 from ptnt_mm.inference.predictor import Image, Predictor
-from ptnt_mm.inference.video import VIDEO_SUFFIXES, Movie, Video, Window, open_video
+from ptnt_mm.inference.video import Movie, Video, Window, open_video
 from ptnt_mm.utils.atomic_files import fitted_name, remove_partials, write_atomically
 from ptnt_mm.utils.errors import UserError, message_of
 from ptnt_mm.utils.progress import new_bar
@@ -44,8 +45,8 @@ class Results:
     """Results of one run, gathered for the JSON file of its folder.
 
     Args:
-        folder: The folder; it need not exist.
-        overwrite: Replace the results of an earlier run, finished or killed.
+        folder: The folder; it need not exist. The results of an earlier run in it, finished or
+            killed, are replaced.
 
     Attributes:
         file: The JSON file.
@@ -55,13 +56,9 @@ class Results:
         counts: The numbers of 'detections' or 'classes', one per image; empty for segmenters.
         by_class: The number of detections of each class.
         shares: The sum over all images of each class's share of the pixels, for segmenters.
-
-    Raises:
-        UserError: if there are results that may not be replaced, or files of the same names that
-            are not results.
     """
 
-    def __init__(self, folder: Path, overwrite: bool):
+    def __init__(self, folder: Path):
         self.file, self.drawn = folder / FILE, folder / DRAWN
         # As text, which takes less memory: a webcam may run for hours.
         self.found: list[str] = []
@@ -69,20 +66,6 @@ class Results:
         self.counts: dict[str, list[int]] = defaultdict(list)
         self.by_class: Counter[str] = Counter()
         self.shares: Counter[str] = Counter()
-        if folder.exists() and not folder.is_dir():
-            raise UserError(f'{folder} is not a folder: choose another `out`')
-        if not self.file.exists() and not self.drawn.exists():
-            return
-        if not is_predictions(self.file):
-            raise UserError(
-                f'{folder} contains a {self.file.name} or {self.drawn.name} that is not from this '
-                'tool: choose another `out`, or move them away'
-            )
-        if not overwrite:
-            raise UserError(
-                f'{folder} contains results of an earlier run: choose another `out`, or pass '
-                '`overwrite=True`'
-            )
 
     def prepare(self) -> None:
         """Create the folder, and remove the results of an earlier run, or raise a UserError.
@@ -122,12 +105,6 @@ class Results:
         write_atomically(self.file, '{\n' + ',\n'.join(parts) + '\n}\n')
 
 
-def default_out(text: str) -> Path:
-    """Return the default output folder for a source."""
-    name = f'webcam_{text}' if is_webcam(text) else Path(text).resolve().name
-    return Path('work_dirs', 'infer', name)
-
-
 def find_source(text: str, drawn: Path) -> Images | Video:
     """Open the images, the video or the webcam of a source argument, or raise a UserError.
 
@@ -141,7 +118,7 @@ def find_source(text: str, drawn: Path) -> Images | Video:
         raise UserError(f'{text} is inside {drawn}, which is replaced: choose another `out`')
     if path.is_dir():
         return find_images(path, without=drawn)
-    if path.suffix.lower() in VIDEO_SUFFIXES:
+    if is_video(text):
         return open_video(path)
     return Images(path.parent, (Path(path.name),))
 

@@ -1,7 +1,6 @@
 """Identities of objects in a video, for ``ptnt infer --track``. Needs the package `trackers`."""
 
 from dataclasses import replace
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import torch
 from ptnt_mm.data.image_files import Images
 from ptnt_mm.utils.colours import class_colours
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.imports import require_packages
 from ptnt_mm.utils.text import first_few, natural_order
 
 FRAME_RATE = 30.0
@@ -40,7 +40,7 @@ class Tracker:
     """
 
     def __init__(self, frame_rate: float):
-        require_trackers()
+        require_packages('`track=True`', 'trackers')
         # An optional package, and slow to import.
         from trackers import OCSORTTracker
 
@@ -89,12 +89,6 @@ def by_track(objects: Any, names: list[str]) -> tuple[Any, dict[str, Any]]:
         for track_id, name in zip(ids.tolist(), names, strict=True)
     ]
     return shown, dict(classes=None, palette=_COLOURS)
-
-
-def require_trackers() -> None:
-    """Raise a UserError if the package `trackers` is not installed."""
-    if find_spec('trackers') is None:
-        raise UserError('`track=True` needs a package: pip install trackers')
 
 
 def in_frame_order(images: Images) -> Images:

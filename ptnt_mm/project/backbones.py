@@ -1,7 +1,6 @@
 """The backbone of a project, found by name, with its measured output maps."""
 
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -15,7 +14,7 @@ from mmengine.registry import DefaultScope
 from ptnt_mm.check.trial.setup import undisturbed
 from ptnt_mm.config.build import build_model
 from ptnt_mm.config.causes import one_line
-from ptnt_mm.project.backbone_table import row_of, rows, starts
+from ptnt_mm.project.backbone_table import NO_WEIGHTS, PUBLISHED, row_of, rows, starts
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights.pretrained import try_pretrained
 from ptnt_mm.weights.published import (
@@ -34,12 +33,6 @@ _SIDE = 256  # side of the square test image, in pixels
 
 FRAGMENT_BACKBONE = 'ptnt_ti'
 """The backbone that the model fragments are written for."""
-
-PUBLISHED = 'published'
-"""The weights of a backbone in the table."""
-
-NO_WEIGHTS = 'none'
-"""Random initialisation."""
 
 
 @dataclass(frozen=True)
@@ -99,17 +92,6 @@ def choose_backbone(name: str | None, weights: str | None, scope: str) -> Measur
         raise UserError(f'`weights={PUBLISHED}`: {unavailable}')
     network = find_backbone(name or FRAGMENT_BACKBONE, weights, scope)
     return replace(network, unavailable='' if weights else unavailable)
-
-
-def offered() -> Iterator[tuple[str, float | None, str]]:
-    """The pretrained backbones: name, top-1 on ImageNet in percent if known, how to get them.
-
-    Nothing is requested from a server.
-    """
-    for name, row in rows().items():
-        if weights := row.get('weights'):
-            missing = 'not installed' if weights in INSTALLED else 'by download'
-            yield name, row.get('top_1'), 'here' if _is_here(weights) else missing
 
 
 def can_be_had(name: str) -> bool:

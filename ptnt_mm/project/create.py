@@ -18,7 +18,7 @@ from ptnt_mm.data.labels import (
     ignored_regions,
 )
 from ptnt_mm.data.recognise import Recognised, read_labels, recognise, summary, without_labels
-from ptnt_mm.data.tiles import Tiling
+from ptnt_mm.data.tiles import TILED, Tiling, check_tiled
 from ptnt_mm.data.tree import Tree
 from ptnt_mm.project.backbone_table import rows
 from ptnt_mm.project.backbones import choose_backbone
@@ -36,7 +36,7 @@ from ptnt_mm.project.profile import (
     measure_memory,
     profile_of,
 )
-from ptnt_mm.project.recipe import TILED, Recipe, choose_recipe
+from ptnt_mm.project.recipe import Recipe, choose_recipe
 from ptnt_mm.project.split import split_off
 from ptnt_mm.project.write import (
     CLASSES,
@@ -136,23 +136,21 @@ def create_project(
         task = task_of(detector)
     previous = read_previous(Path(like)) if like is not None else None
     tree = Tree(data, pairs)
-    recognised = recognise(tree, format, task)
-    on_line(f'{recognised.format.title}: {recognised.why}')
-    for line in recognised.others:
-        on_line(f'  also found, and not read: {line}')
-    labels = read_labels(tree, recognised)
+    with waiting('Reading the labels'):
+        recognised = recognise(tree, format, task)
+        on_line(f'{recognised.format.title}: {recognised.why}')
+        for line in recognised.others:
+            on_line(f'  also found, and not read: {line}')
+        labels = read_labels(tree, recognised)
     if previous is not None and not labels.mask_indices:  # the values of masks have an order
         labels.classes = previous.ordered(labels.classes)
     value_range = examine_pixels(labels)
     task = choose_task(recognised, labels, task)
     leave_out_narrow(labels, task, size)
-    if tile is not None and task not in TILED:
-        raise UserError(
-            f'`tile={tile}` is for the tasks {" and ".join(TILED)}, and this is {task}: leave it '
-            'out'
-        )
+    check_tiled(tile, task)
     head = find_detector(detector, task)
-    network = choose_backbone(backbone, weights and str(weights), HOST_OF[task])
+    with waiting('Building the backbone'):
+        network = choose_backbone(backbone, weights and str(weights), HOST_OF[task])
     splits = split_off(labels, val_share, previous)
     profile = replace(
         profile_of(task, tuple(labels.classes), splits, head, network),
@@ -169,7 +167,8 @@ def create_project(
                 roots['train'] = building / TILES
                 cut = _cut(splits['train'], side, tree.root, roots['train'])
                 splits['train'], profile = cut.images, profile.of_tiles(cut.images)
-            classes = convert(labels, splits, task, roots, building / LABELS)
+            with waiting('Writing the labels'):
+                classes = convert(labels, splits, task, roots, building / LABELS)
             profile = replace(profile, classes=classes)
             opening = _opening(data, folder, options, profile, recognised)
             copy_fragments(building, profile)

@@ -16,7 +16,7 @@ from torch import Tensor
 from ptnt_mm.config.build import unwrapped
 from ptnt_mm.config.read import apply_options, read_config
 from ptnt_mm.config.view import ConfigView
-from ptnt_mm.config.zoo import config_names, config_root
+from ptnt_mm.config.zoo import config_root
 from ptnt_mm.data.decoding import Range, unread_pictures
 from ptnt_mm.data.image_files import Images, find_images
 from ptnt_mm.data.labels import LabelledImage, Labels
@@ -26,13 +26,11 @@ from ptnt_mm.engine.load_in_range import stated_range
 from ptnt_mm.engine.run_checkpoints import best_checkpoint
 from ptnt_mm.engine.train import train
 from ptnt_mm.engine.work_dir import find_work_dir
+from ptnt_mm.project.backbone_table import PUBLISHED, is_run
 from ptnt_mm.project.backbones import (
-    NO_WEIGHTS,
-    PUBLISHED,
     MeasuredBackbone,
     can_be_had,
     find_backbone,
-    rows,
 )
 from ptnt_mm.project.profile import examine_pixels
 from ptnt_mm.project.recipe import scaled_lr
@@ -42,12 +40,10 @@ from ptnt_mm.utils.numbers import require_integer
 from ptnt_mm.version import __version__
 from ptnt_mm.weights.files import as_safetensors, plain_settings, saved
 from ptnt_mm.weights.names import Weights
-from ptnt_mm.weights.published import require_weights
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
+from ptnt_mm.weights.reader.files import check_written
 
 _SCOPE = 'mmengine'  # needs no host; names of a host's classes begin with its scope
-_SUFFIXES = ('.safetensors', '.pth')
-_CONFIGS = ('.py', '.json', '.yaml', '.yml')
 _LEAST_SIZE = 64  # pixels: one token of the coarsest stage of a PyramidTNT
 _LEAST_BATCH = 2  # views: the teacher's channels are standardised over a batch
 _WARM_UP = 100  # iterations
@@ -117,8 +113,7 @@ def pretrain(
     require_integer('views', views, 1)
     require_integer('size', size, _LEAST_SIZE)
     require_integer('batch', batch, _LEAST_BATCH)
-    if file.suffix not in _SUFFIXES:
-        raise UserError(f'{file}: expected a name that ends in {" or ".join(_SUFFIXES)}')
+    check_written(file)
     check_new(file, overwrite or resume is not None)
     found = find_images(images)
     student = find_backbone(backbone, weights and str(weights), _SCOPE)
@@ -244,19 +239,7 @@ def find_teacher(name: str, weights: Path | str | None = None) -> dict:
     Raises:
         UserError: if there is no such network, or its weights are not available.
     """
-    if weights is not None:
-        if str(weights) in (NO_WEIGHTS, PUBLISHED):
-            raise UserError(
-                f'`teacher_weights={weights}`: expected a file, an address or a name of ptnt '
-                'weights; without it, the teacher has its published weights'
-            )
-        require_weights(str(weights))
-    if name not in rows() and (Path(name).exists() or name in config_names()):
-        if Path(name).is_file() and Path(name).suffix not in _CONFIGS:
-            raise UserError(
-                f'`teacher={name}` is a file of weights: pass it as `teacher_weights`, and its '
-                'network as `teacher`: a backbone, a config or a project'
-            )
+    if is_run(name, weights):
         return _teacher_of_run(name, weights)
     if weights is None and not can_be_had(name):
         raise UserError(

@@ -11,6 +11,7 @@ from math import ceil, sqrt
 from operator import itemgetter
 from typing import Any
 
+from ptnt_mm.data.tiles import TILED
 from ptnt_mm.project.profile import Profile
 from ptnt_mm.utils.text import counted, format_bytes
 
@@ -26,7 +27,6 @@ class Choice:
 Recipe = Mapping[str, Choice]
 """The choices by setting. A rule sees those of the rules before it."""
 
-TILED = ('detection', 'instance')
 """The tasks whose images can be cut into tiles."""
 
 _ANCHOR = 32  # pixels, the smallest usual one

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from ptnt_mm.data.tiles import OVERLAP
+from ptnt_mm.data.tiles import OVERLAP, TILED
 from ptnt_mm.engine.work_dir import PROJECT_WORK_DIR
 from ptnt_mm.project.code import comment, comment_line, literal
 from ptnt_mm.project.model_settings import model_lines
 from ptnt_mm.project.profile import Profile
-from ptnt_mm.project.recipe import TILED, Recipe
+from ptnt_mm.project.recipe import Recipe
 
 LABELS = 'labels'
 """The folder of the labels in a project."""

@@ -101,6 +101,13 @@ def check_new(file: Path, overwrite: bool) -> None:
         raise UserError(f'{file} cannot be written: there is no folder {file.parent}')
 
 
+def check_folder(argument: str, folder: Path) -> None:
+    """Raise a UserError if a file is in the place of the folder that an argument names."""
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    if not there.is_dir():
+        raise UserError(f'`{argument}={folder}`: {there} is a file, not a folder: choose another')
+
+
 def fitted_name(name: str) -> str:
     """Cut a file name that is too long for a file system; others stay as they are.
 

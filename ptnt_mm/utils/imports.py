@@ -4,6 +4,11 @@ import gc
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
+
+from ptnt_mm.utils.errors import UserError
+
+_FOR_PIP = {'sklearn': 'scikit-learn'}  # packages of other names than their modules
 
 
 def let_idle_threads_sleep() -> None:
@@ -15,6 +20,18 @@ def let_idle_threads_sleep() -> None:
     """
     if not {'GOMP_SPINCOUNT', 'OMP_WAIT_POLICY'} & os.environ.keys():
         os.environ['GOMP_SPINCOUNT'] = '1000'
+
+
+def require_packages(what: str, *modules: str) -> None:
+    """Raise a UserError with what to install unless all modules can be imported.
+
+    Args:
+        what: What needs them.
+        modules: Their names.
+    """
+    if missing := sorted(name for name in modules if find_spec(name) is None):
+        packages = ' '.join(_FOR_PIP.get(name, name) for name in missing)
+        raise UserError(f'{what} needs more packages: pip install {packages}')
 
 
 @contextmanager

@@ -1,44 +1,98 @@
-"""Progress bars and clocks, on standard error and only on a terminal."""
+"""Progress bars and clocks, on standard error and only on a terminal; lines elsewhere."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from threading import Event, Thread
 from typing import TypeVar
 
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, track
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from ptnt_mm.utils.console import is_terminal
 
 Item = TypeVar('Item')
 
+_steps: list[tuple[str, Progress]] = []
+"""The steps that run now, each inside the one before, by title and display."""
+
 
 def watched(items: Iterable[Item], total: int, title: str) -> Iterable[Item]:
     """Yield the items and show a progress bar on a terminal; remove it at the end."""
-    return track(
-        items,
-        description=title,
-        total=total,
-        console=Console(stderr=True),
-        disable=not is_terminal(sys.stderr),
-        transient=True,
-    )
+    bar = _on_terminal(transient=True)
+    with _step(title, bar):
+        yield from bar.track(items, total, description=title)
 
 
 def new_bar() -> Progress:
     """A context with a progress bar, on a terminal only; its console prints lines above it."""
-    return Progress(console=Console(stderr=True), disable=not is_terminal(sys.stderr))
+    return _on_terminal()
 
 
-def waiting(title: str) -> Progress:
-    """A context that shows how long it takes; for one long step."""
-    clock = Progress(
+@contextmanager
+def waiting(title: str) -> Iterator[None]:
+    """A context that shows how long it takes; for one long step, which may have other steps."""
+    clock = _on_terminal(
         SpinnerColumn(),
         TextColumn('{task.description}'),
         TimeElapsedColumn(),
-        console=Console(stderr=True),
-        disable=not is_terminal(sys.stderr),
         transient=True,
         redirect_stdout=is_terminal(sys.stdout),  # what the step prints stands above the clock
     )
     clock.add_task(title, total=None)
-    return clock
+    with _step(title, clock):
+        yield
+
+
+def named(title: str) -> AbstractContextManager[None]:
+    """A context that shows nothing; :func:`heartbeat` prints the title."""
+    return _step(title, Progress(disable=True))
+
+
+@contextmanager
+def heartbeat(title: str, seconds: float = 5.0) -> Iterator[None]:
+    """A context that prints the title of the current step every few seconds that show no bar.
+
+    Args:
+        title: That of the time outside all steps.
+        seconds: The time between two lines.
+    """
+    done = Event()
+
+    def beat() -> None:
+        while not done.wait(seconds):
+            current, display = _steps[-1] if _steps else (title, None)
+            # On a terminal, there is little time outside all steps.
+            is_shown = is_terminal(sys.stderr) if display is None else not display.disable
+            if not is_shown and sys.stderr is not None:
+                print(f'{current} ...', file=sys.stderr, flush=True)
+
+    thread = Thread(target=beat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def _on_terminal(*columns: object, **settings: bool) -> Progress:
+    """A display that is shown on a terminal only."""
+    hidden = not is_terminal(sys.stderr)
+    return Progress(*columns, console=Console(stderr=True), disable=hidden, **settings)
+
+
+@contextmanager
+def _step(title: str, display: Progress) -> Iterator[None]:
+    """Show a display in place of that of the step around it."""
+    step = title, display
+    if _steps:
+        _steps[-1][1].stop()
+    _steps.append(step)
+    try:
+        with display:
+            yield
+    finally:
+        _steps.remove(step)
+        if _steps:
+            _steps[-1][1].start()

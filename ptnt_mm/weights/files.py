@@ -28,7 +28,7 @@ from ptnt_mm.weights.identity import Identity, identify, looks_like
 from ptnt_mm.weights.names import Weights, by_our_names, whose_names
 from ptnt_mm.weights.networks import Network, family, trunk_roots
 from ptnt_mm.weights.published import locate
-from ptnt_mm.weights.reader.files import is_address
+from ptnt_mm.weights.reader.files import check_written, is_address, publishing_folder
 from ptnt_mm.weights.reader.hub import is_hub_address, read_address
 from ptnt_mm.weights.reader.read import read_checkpoint
 from ptnt_mm.weights.reader.tensors_file import read_metadata, require_package
@@ -121,8 +121,7 @@ def convert_checkpoint(file: str, out: Path, overwrite: bool = False) -> Path:
     Raises:
         UserError: if the file cannot be read, or ``out`` cannot be written.
     """
-    if out.suffix not in ('.pth', '.safetensors'):
-        raise UserError(f'{out}: expected a name that ends in .safetensors or .pth')
+    check_written(out)
     check_new(out, overwrite)
     file = locate(file)
     weights = own_weights(read_checkpoint(file), file)
@@ -138,11 +137,7 @@ def publish_checkpoint(file: str, folder: Path | None = None, overwrite: bool = 
         UserError: if the file cannot be read, or the new one cannot be written.
     """
     file = locate(file)
-    if folder is None and is_address(file):
-        raise UserError(f'{file} is an address: specify a folder for the new file')
-    folder = folder or Path(file).parent
-    if not folder.is_dir():
-        raise UserError(f'{folder} is not a folder: create it, or specify another')
+    folder = publishing_folder(file, folder)
     checkpoint = read_checkpoint(file)
     meta = checkpoint.get('meta', checkpoint)
     published = {key: meta[key] for key in _METADATA if key in meta}

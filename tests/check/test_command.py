@@ -113,7 +113,7 @@ def test_a_pretrained_file_that_is_missing(demo: Demo, capsys):
 def test_a_number_of_gpus_that_is_none(number: str, capsys):
     with pytest.raises(SystemExit, match='2'):
         run_command('check', ['config.py', '--gpus', number])
-    assert f"'{number}' is not an integer above 0" in capsys.readouterr().err
+    assert f"'{number}' is not an integer from 1" in capsys.readouterr().err
 
 
 def test_training_prints_warnings_and_stops_at_errors(demo: Demo):

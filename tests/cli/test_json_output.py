@@ -5,13 +5,11 @@ from pathlib import Path
 from unittest.mock import MagicMock
 
 import numpy as np
-import pytest
 
 from ptnt_mm.cli.json_output import json_output
 from ptnt_mm.cli.main import run
 from ptnt_mm.engine import runner
 from ptnt_mm.engine import test as testing
-from ptnt_mm.utils.errors import UserError
 
 FIGURES = {'mAP': np.float32(0.5), 'IoU': [float('nan'), float('inf')], 'epoch': 3}
 PLAIN = {'mAP': 0.5, 'IoU': [None, None], 'epoch': 3}
@@ -19,16 +17,15 @@ PLAIN = {'mAP': 0.5, 'IoU': [None, None], 'epoch': 3}
 
 def test_a_file_beside_the_text(tmp_path: Path, capsys):
     file = tmp_path / 'figures.json'
-    for overwrite in (False, True):
-        with json_output(file, overwrite) as write:
-            print('a table')
-            write(FIGURES)
-        assert json.loads(file.read_text()) == PLAIN
-    assert capsys.readouterr() == ('a table\n' * 2, '')
+    with json_output(file) as write:
+        print('a table')
+        write(FIGURES)
+    assert json.loads(file.read_text()) == PLAIN
+    assert capsys.readouterr() == ('a table\n', '')
 
 
 def test_a_dash_has_standard_output_to_itself(capsys):
-    with json_output(Path('-'), False) as write:
+    with json_output(Path('-')) as write:
         print('a table')
         write(FIGURES)
     print('later')
@@ -38,18 +35,10 @@ def test_a_dash_has_standard_output_to_itself(capsys):
 
 
 def test_without_a_file_nothing_is_written(capsys):
-    with json_output(None, False) as write:
+    with json_output(None) as write:
         print('a table')
         write(FIGURES)
     assert capsys.readouterr() == ('a table\n', '')
-
-
-def test_a_file_that_is_there_stays_and_no_work_is_done(tmp_path: Path):
-    file = tmp_path / 'figures.json'
-    file.write_text('mine')
-    with pytest.raises(UserError, match='pass `overwrite=True`'), json_output(file, False):
-        pytest.fail('too late')
-    assert file.read_text() == 'mine'
 
 
 def test_metrics_of_a_test(tmp_path: Path, capsys, monkeypatch):

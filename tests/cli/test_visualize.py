@@ -128,9 +128,9 @@ def test_refusals(place: Path, capsys, monkeypatch):
     assert 'at least 8x8 pixels' in refusal(capsys, 'micro.py', 'low.png')
     Path('other.py').write_text('model = dict(type="TransposedConvNeck", in_channels=[8])')
     assert 'TransposedConvNeck has no backbone' in refusal(capsys, 'other.py', 'photo.png')
-    monkeypatch.setattr(visualizing, 'find_spec', lambda name: None)
+    monkeypatch.setattr('ptnt_mm.utils.imports.find_spec', lambda name: None)
     said = refusal(capsys, 'micro.py', 'photo.png')
-    assert said == 'error: ptnt visualize needs scikit-learn: pip install scikit-learn'
+    assert said == 'error: ptnt visualize needs more packages: pip install scikit-learn'
 
 
 @pytest.mark.parametrize('point', ['100,3', '3,72', '-0.5,3', 'nan,3', '3,inf'])

@@ -11,12 +11,13 @@ from ptnt_mm.cli.main import run
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine import modes
 from ptnt_mm.engine.modes import LOG_BACKENDS, log_to_package
+from ptnt_mm.utils import imports
 from ptnt_mm.utils.errors import UserError
 
 
 @pytest.fixture(autouse=True)
 def _all_installed(monkeypatch) -> None:
-    monkeypatch.setattr(modes, 'find_spec', lambda name: name)
+    monkeypatch.setattr(imports, 'find_spec', lambda name: name)
 
 
 @pytest.mark.parametrize('package', LOG_BACKENDS)
@@ -54,11 +55,11 @@ def test_a_config_without_a_visualizer_keeps_its_scalars():
 
 
 def test_a_missing_package_is_one_line(monkeypatch, tmp_path: Path, capsys):
-    monkeypatch.setattr(modes, 'find_spec', lambda name: None)
+    monkeypatch.setattr(imports, 'find_spec', lambda name: None)
     file = tmp_path / 'mine.py'
     file.write_text('model = train_dataloader = train_cfg = optim_wrapper = dict(a=1)\n')
     assert run('train', [str(file), '--log', 'wandb']) == 1
-    said = 'error: --log wandb: wandb is not installed: pip install wandb\n'
+    said = 'error: --log wandb needs more packages: pip install wandb\n'
     assert capsys.readouterr().err == said
 
 

@@ -333,7 +333,7 @@ def test_the_remark_comes_before_the_work(folder: Path, monkeypatch, capsys):
 
 
 def test_missing_packages_are_named_before_the_work(config: Config, tmp_path: Path, monkeypatch):
-    monkeypatch.setattr('ptnt_mm.export.export.find_spec', lambda name: None)
+    monkeypatch.setattr('ptnt_mm.utils.imports.find_spec', lambda name: None)
     with pytest.raises(UserError, match='pip install onnx onnxruntime onnxscript$'):
         export(config, 'x.pth', tmp_path / 'y.onnx')
 

@@ -236,10 +236,9 @@ def test_a_window_that_is_closed_ends_the_video(place: Path, monkeypatch: pytest
         (('gone.jpg',), 'there is no image, folder or video gone.jpg'),
         (('in',), 'in contains no files'),
         (('97',), 'there is no webcam 97'),
-        (('in', '--score-thr', '30'), '--score-thr 30.0: expected a value from 0 to 1'),
         (('x.pth', '--show'), '--show is for a video or a webcam'),
         (('in', '--cfg-options', 'modle.x=1'), "did you mean 'model'"),
-        (('in', '--out', 'x.pth'), 'x.pth is not a folder'),
+        (('in', '--out', 'x.pth'), '--out x.pth: x.pth is a file, not a folder'),
     ],
 )
 def test_bad_input(words: tuple, message: str, place: Path, capsys: pytest.CaptureFixture):

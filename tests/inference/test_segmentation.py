@@ -186,7 +186,7 @@ def test_what_is_written(segmenter: Predictor):
 
 
 def test_the_last_line_says_what_was_found(segmenter: Predictor, tmp_path: Path):
-    results = Results(tmp_path / 'out', overwrite=False)
+    results = Results(tmp_path / 'out')
     for columns in (10, 30):
         labels = np.zeros((20, 30), dtype=np.int64)
         labels[:, :columns] = 4

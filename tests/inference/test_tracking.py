@@ -193,7 +193,7 @@ def test_colours_repeat():
 
 @pytest.mark.parametrize('files', [['one.png'], ['left/1.png', 'right/1.png']])
 def test_what_is_no_video_is_refused(files: list[str], place: Path, monkeypatch, capsys):
-    monkeypatch.setattr(inferring, 'require_trackers', lambda: None)
+    monkeypatch.setattr('ptnt_mm.utils.imports.find_spec', lambda name: name)
     for name in files:
         file = place / 'in' / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -208,14 +208,14 @@ def test_what_is_no_video_is_refused(files: list[str], place: Path, monkeypatch,
 def test_other_models_are_refused(name: str, micro_arch: dict, place: Path, monkeypatch, capsys):
     predictor = load_predictor(narrow(ptnt_mm.get_config(name), micro_arch), None, 'cpu')
     monkeypatch.setattr(inferring, 'load_exported', lambda file, score_thr: predictor)
-    monkeypatch.setattr(inferring, 'require_trackers', lambda: None)
+    monkeypatch.setattr('ptnt_mm.utils.imports.find_spec', lambda name: name)
     assert infer('clip.avi', '--out', 'out') == 1
     assert '--track' in capsys.readouterr().err
     assert not (place / 'out').exists()
 
 
 def test_the_package_is_named_before_a_model_is_loaded(place: Path, monkeypatch, capsys):
-    monkeypatch.setattr(tracking, 'find_spec', lambda name: None)
+    monkeypatch.setattr('ptnt_mm.utils.imports.find_spec', lambda name: None)
     monkeypatch.setattr(inferring, 'load_exported', None)
     assert infer('clip.avi') == 1
     assert 'pip install trackers' in capsys.readouterr().err

@@ -249,8 +249,9 @@ def test_numbers_are_integers_from_a_least_value(
 
 def test_the_command_refuses_the_same_numbers(tmp_path: Path, capsys):
     data = made.darknet(tmp_path / 'data')
-    assert run('new', [str(data), str(tmp_path / 'project'), '--size', '10']) == 1
-    assert capsys.readouterr().err == 'error: --size 10: expected an integer from 32\n'
+    with pytest.raises(SystemExit, match='2'):
+        run('new', [str(data), str(tmp_path / 'project'), '--size', '10'])
+    assert "--size: '10' is not an integer from 32" in capsys.readouterr().err
 
 
 def test_nothing_is_written_into_the_data_or_over_a_folder(tmp_path: Path):

@@ -477,7 +477,7 @@ def test_a_task_without_labels_is_answered_with_what_there_is(tmp_path: Path):
 def test_results_of_ptnt_infer_are_not_read(tmp_path: Path, make):
     """Drawn pictures have the names of the images."""
     before = read(make(tmp_path))
-    results = Results(tmp_path / 'found', overwrite=False)
+    results = Results(tmp_path / 'found')
     results.prepare()
     for image in before.images:
         drawn = results.drawn / image.path.relative_to(tmp_path)

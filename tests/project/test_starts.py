@@ -9,8 +9,9 @@ from micro import MICRO_ARCH
 from mmengine.config import ConfigDict
 from mmengine.registry import MODELS
 
+from ptnt_mm.cli.main import run
 from ptnt_mm.project import backbones
-from ptnt_mm.project.backbones import choose_backbone, find_backbone, offered
+from ptnt_mm.project.backbones import choose_backbone, find_backbone
 from ptnt_mm.utils.errors import UserError
 
 DISTILLED = 'ptnt_ti_distilled'
@@ -83,12 +84,12 @@ def test_random_initialisation_that_was_asked_for_needs_no_reason(missing: None)
     assert not choose_backbone('tnt_s', 'none', 'mmdet').unavailable
 
 
-def test_all_pretrained_backbones_are_offered(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(backbones, 'cached_file', lambda url: 'swin_tiny' in url or None)
-    found = {name: (top_1, source) for name, top_1, source in offered()}
-    assert found['efficientnet_lite0'] == (75.1, 'here')
-    assert found['swin_t'][1] == 'here' and found['tnt_s'] == (81.5, 'by download')
-    assert found['ptnt_ti'] == (None, 'here') and 'cpvt_ti' not in found
+def test_all_pretrained_backbones_are_listed(capsys: pytest.CaptureFixture):
+    assert run('weights', []) == 0
+    *_, here, there = capsys.readouterr().out.replace('\n    ', ' ').splitlines()
+    assert here.startswith('  installed: ') and there.startswith('  by download: ')
+    assert 'efficientnet_lite0 75.1' in here and 'ptnt_ti' in here
+    assert 'tnt_s 81.5' in there and 'swin_t' in there and 'cpvt_ti' not in here + there
 
 
 NETWORKS = {

@@ -1,7 +1,6 @@
 """The page of ``ptnt visualize``: predictions, feature maps and attention for images."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,19 +9,17 @@ from mmengine.config import Config
 
 from ptnt_mm.config.read import require_keys
 from ptnt_mm.config.view import ConfigView
-from ptnt_mm.config.zoo import PROJECT_CONFIG
 from ptnt_mm.data.decoding import type_and_shape
 from ptnt_mm.data.image_files import read_image
 from ptnt_mm.engine.load_in_range import stated_range
 from ptnt_mm.pages.page import photograph, write_page
+from ptnt_mm.pages.visualize.folder import GENERATOR, choose_page, name_of
 from ptnt_mm.pages.visualize.network import Network, load_network
 from ptnt_mm.pages.visualize.scene import ChosenPlace, Prediction, RecordedScene
 from ptnt_mm.pages.visualize.sections import SECTIONS
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.imports import require_packages
 from ptnt_mm.utils.progress import watched
-
-GENERATOR = 'ptnt_mm visualize'
-"""Marker in each page, so that one page may replace another."""
 
 _SIDE = 640  # side of the picture below the maps, in pixels
 
@@ -154,16 +151,12 @@ def visualize(
     for image in images:
         if not isinstance(image, (str, Path)):
             raise UserError(f'expected image files, got {type_and_shape(image)}')
-    if find_spec('sklearn') is None:
-        raise UserError('ptnt visualize needs scikit-learn: pip install scikit-learn')
+    require_packages('ptnt visualize', 'sklearn')
     for config, _ in networks:
         require_keys(config, ('model',))
     views = [ConfigView(config) for config, _ in networks]
-    file = Path(views[0].config.filename or 'model').absolute()
-    name = file.parent.name if file.name == PROJECT_CONFIG else file.stem
-    folder = Path('work_dirs', 'visualize', name) if out is None else Path(out)
-    page = folder / 'index.html'
-    _check_page(page, overwrite)
+    file = Path(views[0].config.filename or 'model')
+    page = choose_page(file, None if out is None else Path(out), overwrite)
     _check_box(box, views[0], networks[0][1])
     question = Question(at, box, channels, blocks)
     value_range = stated_range(views[0].test)
@@ -176,16 +169,9 @@ def visualize(
         for label, view, (_, checkpoint) in zip(labels, views, networks, strict=True)
     }
     entries = list(_entries(loaded, pixels, question))
-    about = dict(title=f'What {name} sees', generator=GENERATOR)
+    about = dict(title=f'What {name_of(file)} sees', generator=GENERATOR)
     write_page('network.html', page, **about, networks=loaded, images=entries)
     return page
-
-
-def _check_page(page: Path, overwrite: bool) -> None:
-    if page.exists() and f'content="{GENERATOR}"' not in page.read_text(errors='replace'):
-        raise UserError(f'{page} exists and is not a page of ptnt visualize: choose another `out`')
-    if page.exists() and not overwrite:
-        raise UserError(f'{page} exists: choose another `out`, or pass `overwrite=True`')
 
 
 def _check_box(box: int | None, view: ConfigView, checkpoint: Path | str | None) -> None:

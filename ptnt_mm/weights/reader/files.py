@@ -4,6 +4,7 @@ import os
 import zipfile
 from pathlib import Path
 
+from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 from ptnt_mm.weights.reader.hub import is_hub_address
 
@@ -19,6 +20,26 @@ def require_checkpoint(checkpoint: str | Path) -> None:
     """Raise a CheckpointError as :func:`check_file` for a path; an address is not opened."""
     if not is_address(checkpoint):
         check_file(Path(checkpoint).expanduser())
+
+
+def check_written(file: Path) -> None:
+    """Raise a UserError unless a file of weights has a suffix that we write."""
+    if file.suffix not in ('.safetensors', '.pth'):
+        raise UserError(f'{file}: expected a name that ends in .safetensors or .pth')
+
+
+def publishing_folder(file: str, folder: Path | None) -> Path:
+    """The folder that a checkpoint is published in, by default its own.
+
+    Raises:
+        UserError: if there is no such folder.
+    """
+    if folder is None and is_address(file):
+        raise UserError(f'{file} is an address: specify a folder for the new file')
+    folder = folder or Path(file).parent
+    if not folder.is_dir():
+        raise UserError(f'{folder} is not a folder: create it, or specify another')
+    return folder
 
 
 def check_file(path: Path) -> None:
