@@ -155,8 +155,8 @@ def visualize(
     for config, _ in networks:
         require_keys(config, ('model',))
     views = [ConfigView(config) for config, _ in networks]
-    file = Path(views[0].config.filename or 'model')
-    page = choose_page(file, None if out is None else Path(out), overwrite)
+    config = Path(views[0].config.filename or 'model')
+    page = choose_page(config, None if out is None else Path(out), overwrite)
     _check_box(box, views[0], networks[0][1])
     question = Question(at, box, channels, blocks)
     value_range = stated_range(views[0].test)
@@ -169,7 +169,7 @@ def visualize(
         for label, view, (_, checkpoint) in zip(labels, views, networks, strict=True)
     }
     entries = list(_entries(loaded, pixels, question))
-    about = dict(title=f'What {name_of(file)} sees', generator=GENERATOR)
+    about = dict(title=f'What {name_of(config)} sees', generator=GENERATOR)
     write_page('network.html', page, **about, networks=loaded, images=entries)
     return page
 
