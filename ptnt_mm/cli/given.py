@@ -38,6 +38,10 @@ def check_given(name: str, args: Namespace) -> None:
             check(given[key])
     # A run that is resumed does not need them, but its command may be repeated.
     if 'resume' not in given:
+        if {'pretrained', 'load_from'} <= given.keys():
+            raise UserError(
+                'a whole model contains the backbone too: use either `pretrained` or `load_from`'
+            )
         for key in ('pretrained', 'weights'):
             if given.get(key, 'none') not in ('published', 'none'):
                 require_weights(given[key])

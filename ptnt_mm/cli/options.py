@@ -170,7 +170,7 @@ ptnt train retinanet_ptnt_s_1x --pretrained ptnt_s_82.0.pth.tar --auto-scale-lr
                "name from ptnt weights, such as tnt_s; freezes the stem's BatchNorm",
                metavar='WEIGHTS'),
         Option('load_from', 'start from the weights of a whole model, which may be that of another '
-               'project; heads may differ', metavar='PATH', instead_of='pretrained'),
+               'project; heads may differ', metavar='PATH'),
         Option('resume', 'continue from a checkpoint, by default the newest in the work dir',
                metavar='PATH', alone='auto'),
         Switch('overwrite', 'delete the output of an earlier run in the work dir',

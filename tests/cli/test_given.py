@@ -57,7 +57,7 @@ WRONG = [
     ('pretrain data new.pth --backbone ptnt_ti --teacher resnet19', "--teacher: .*'resnet18'"),
     ('pretrain data new.pth --backbone ptnt_ti --teacher notes.txt', 'is a file of weights'),
     (f'train {CONFIG} --log mlflow', '--log mlflow needs more packages: pip install mlflow'),
-    (f'train {CONFIG} --pretrained tnt_s --load-from a.pth', 'not allowed with .*--pretrained'),
+    (f'train {CONFIG} --pretrained tnt_s --load-from data', 'use either --pretrained or --load'),
     (f'train {CONFIG} --launcher slurm', '--launcher slurm: start the processes with srun'),
     (f'train {CONFIG} --work-dir notes.txt/run', 'notes.txt is a file, not a folder'),
     (f'train {CONFIG} --seed -1', "--seed: '-1' is not an integer from 0 to 4294967295"),

@@ -212,9 +212,9 @@ def test_what_a_run_starts_from_is_not_removed(tmp_path: Path):
 
 def test_a_work_dir_that_cannot_be_made(tmp_path: Path):
     (tmp_path / 'file').touch()
-    with pytest.raises(UserError, match='is a file.*another `work_dir`'):
+    with pytest.raises(UserError, match='`work_dir=.* is a file'):
         create_work_dir(Config(), tmp_path / 'file')
-    with pytest.raises(UserError, match='cannot be written to'):
+    with pytest.raises(UserError, match='`work_dir=.*/file/below`: .*/file is a file'):
         create_work_dir(Config(), tmp_path / 'file' / 'below')
 
 

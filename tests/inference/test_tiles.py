@@ -190,13 +190,13 @@ def test_images_can_stay_whole(
 
 
 @pytest.mark.parametrize(
-    'flags',
-    ['--tile 16', '--tile 64 --overlap 1', '--overlap 0.3', '--tile 0 --overlap 0.3'],
-    ids=str.split,
+    'options',
+    [dict(tile=16), dict(tile=64, overlap=1), dict(overlap=0.3), dict(tile=0, overlap=0.3)],
+    ids=str,
 )
-def test_flags_that_cannot_be_are_refused(flags: str, place: Path, capsys):
-    assert run_command('infer', ['large.png', 'model.onnx', '--out', 'out', *flags.split()]) == 1
-    assert flags.split()[-2] in capsys.readouterr().err
+def test_tiles_that_cannot_be_are_refused(options: dict, place: Path):
+    with pytest.raises(UserError, match=f'`{[*options][-1]}'):
+        inferring.infer(None, 'model.onnx', 'large.png', 'out', **options)
     assert not Path('out').exists()
 
 
