@@ -95,7 +95,7 @@ def test_flags_of_training_become_arguments(monkeypatch, tmp_path: Path):
     monkeypatch.setattr(training, 'train', stop)
     file = tmp_path / 'mine.py'
     file.write_text('')
-    flags = ('--auto-scale-lr', '--deterministic', '--resume')
+    flags = ('--auto-scale-lr', '--deterministic', '--load-from', 'hf:me/whole', '--resume')
     words = (*flags, '--epochs', '3', '--seed=7', '--work-dir=run', '--pretrained=hf:me/backbone')
     assert run('train', [str(file), *words, '--cfg-options', 'sync_bn=mmcv']) == 130
     config, command = given.pop('config'), given.pop('command')
@@ -103,7 +103,7 @@ def test_flags_of_training_become_arguments(monkeypatch, tmp_path: Path):
     assert given == dict(
         work_dir=Path('run'),
         pretrained='hf:me/backbone',
-        load_from=None,
+        load_from='hf:me/whole',
         resume='auto',
         overwrite=False,
         epochs=3,
