@@ -174,6 +174,24 @@ def rotated_coco(root: Path, **settings: Callable) -> Path:
     return root
 
 
+@pytest.mark.parametrize(
+    'mask',
+    [
+        lambda x, y, w, h: [x, y, x + w, y, x + w, y + h],
+        lambda x, y, w, h: [[x, y], [x + w, y], [x + w, y + h]],
+        lambda x, y, w, h: [[str(value) for value in (x, y, x + w, y, x + w, y + h)]],
+    ],
+    ids=['flat', 'points', 'text'],
+)
+def test_polygons_of_another_form_are_objects_with_plain_ones(tmp_path: Path, mask: Callable):
+    labels = read(rotated_coco(tmp_path, segmentation=mask))
+    items = [item for image in labels.images for item in image.objects]
+    assert items and not labels.problems
+    for item in items:
+        ((left, top, right, upper, _, lower),) = item.segmentation
+        assert (left, top, right - left, lower - upper) == pytest.approx(item.box)
+
+
 def rotated_labelme(root: Path, kind: str) -> Path:
     made.labelme(root)
     for file in root.rglob('*.json'):

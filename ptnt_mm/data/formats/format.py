@@ -224,7 +224,7 @@ class Collector:
                 detail = f'{item.label} in {image.path.name}{f": {why}" if why else ""}'
                 outcome = rule.outcome if mask else Outcome.AS_BOX
                 self.labels.report(file, rule.what, detail, item.label, outcome)
-                item = replace(item, segmentation=mask)
+            item = replace(item, segmentation=mask)
             self._written.append(_Written(file, image, item))
         if len(self.labels.problems) > problems:
             self._emptied.add(image.path)
