@@ -6,6 +6,7 @@ The variables are read once, on import. No other module changes another library 
 import os
 
 from ptnt_mm.mmcv_ops import installation
+from ptnt_mm.utils import multimodal
 from ptnt_mm.weights.mmengine import make_loading_safe
 
 
@@ -15,8 +16,12 @@ def apply() -> None:
     - ``PTNT_SAFE_LOADING``: MMEngine loads every checkpoint with our reader, which runs no code in
       the file. Our own commands and functions do so in any case.
     - ``PTNT_MMCV_OPS``: ``import mmcv._ext`` finds our operators if mmcv has none.
+    - ``PTNT_OPTIONAL_MULTIMODAL``: mmpretrain is imported without its multimodal models if they
+      cannot be imported, such as with a recent transformers.
     """
     if os.environ.get('PTNT_SAFE_LOADING') != '0':
         make_loading_safe()
     if os.environ.get('PTNT_MMCV_OPS') != '0':
         installation.add_finder()
+    if os.environ.get('PTNT_OPTIONAL_MULTIMODAL') != '0':
+        multimodal.add_finder()

@@ -57,8 +57,62 @@ from ptnt_mm.weights.mmengine import require_safe_loading
 require_safe_loading()  # like our commands
 print(json.dumps([*unchanged, vars(CheckpointLoader)['load_checkpoint'] is loader]))
 """
-    off = dict(PTNT_SAFE_LOADING='0', PTNT_MMCV_OPS='0')
+    off = dict(PTNT_SAFE_LOADING='0', PTNT_MMCV_OPS='0', PTNT_OPTIONAL_MULTIMODAL='0')
     assert _run_forked(code.format(switches=off), tmp_path) == [True, True, False]
+
+
+CLASSES = """
+class PreTrainedModel:
+    from_pretrained = from_config = None
+
+def __getattr__(name):
+    return type(name, (PreTrainedModel,), {})
+"""
+"""A transformers with every class, and without the modules of the language models."""
+
+NO_LANGUAGE_MODELS = """
+import sys
+from types import ModuleType
+for part in 'blip blip2 chinese_clip clip flamingo llava minigpt4 ofa otter ram'.split():
+    name = f'mmpretrain.models.multimodal.{part}'
+    sys.modules[name] = ModuleType(name)
+"""
+
+
+@pytest.mark.parametrize(
+    ('package', 'before', 'expected'),
+    [
+        (CLASSES, '', False),  # as of transformers 5: `TypeError: NoneType takes no arguments`
+        ("raise ImportError('huggingface-hub<1.0 is required')", '', False),
+        (CLASSES, NO_LANGUAGE_MODELS, True),
+    ],
+    ids=['classes are missing', 'cannot be imported', 'everything is found'],
+)
+def test_mmdet_beside_transformers(tmp_path: Path, package: str, before: str, expected: bool):
+    """Without the multimodal models of mmpretrain, but only if they cannot be imported."""
+    pytest.importorskip('mmpretrain')
+    files = {
+        'transformers-5.0.0.dist-info/METADATA': 'Name: transformers\nVersion: 5.0.0\n',
+        'transformers/__init__.py': package,
+        'transformers/models/auto/auto_factory.py': (
+            'from transformers import PreTrainedModel as _BaseAutoModelClass'
+        ),
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    code = f"""{before}
+import json
+import ptnt_mm
+import mmdet.models
+from mmdet.models.reid import base_reid
+from mmpretrain.registry import MODELS
+from mmpretrain.utils.dependency import WITH_MULTIMODAL
+found = base_reid.mmpretrain and MODELS.get('VisionTransformer')
+placeholder = MODELS.get('BlipCaption')
+print(json.dumps([WITH_MULTIMODAL, bool(found), placeholder is None]))
+"""
+    assert _run_forked(code, tmp_path) == [expected, True, expected]
 
 
 def test_importing_registers_every_class_of_the_reference(tmp_path: Path):

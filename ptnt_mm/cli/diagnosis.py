@@ -6,6 +6,7 @@ from importlib.util import find_spec
 
 from ptnt_mm.cli.probes import PROBES, find_errors
 from ptnt_mm.mmcv_ops import installation
+from ptnt_mm.utils import multimodal
 from ptnt_mm.utils.versions import (
     FORKS,
     HOST_PACKAGES,
@@ -71,6 +72,7 @@ def examine() -> tuple[list[Row], str]:
         mmcv_row(needed=bool(hosts)),
         operators_row(errors.get('mmcv operators')),
         *(package_row(name, errors, needed=name in hosts) for name in HOST_PACKAGES),
+        *([transformers_row()] if hosts and installed('transformers') else []),
         Row('ptnt_mm', __version__, 'registered', errors.get('ptnt_mm'), 'install it again'),
     ]
     broken = [row for row in rows if row.verdict == BROKEN]
@@ -121,6 +123,15 @@ def operators_row(error: str | None) -> Row:
         fix = f'{sys.executable} -m ptnt_mm mmcv-ops install'
         return Row('mmcv operators', kind, 'any', problem, fix, needed=False)
     return Row('mmcv operators', kind, 'any', error, mmcv_command())
+
+
+def transformers_row() -> Row:
+    """Judge transformers, which hosts import if it is there, and which nothing here needs."""
+    version, bounds = installed('transformers'), multimodal.TRANSFORMERS
+    problem = f"mmpretrain's multimodal models and GLIP of mmdet need {bounds}; nothing else does"
+    fix = f"{pip('install')} 'transformers{bounds}' (its huggingface-hub cannot read hf: addresses)"
+    fits = is_within(version, bounds)
+    return Row('transformers', version, bounds, '' if fits else problem, fix, needed=False)
 
 
 def mmcv_command() -> str:

@@ -113,6 +113,22 @@ def test_hosts_and_what_they_need_are_optional(here, errors, capsys):
     assert row_of('mmsegmentation').fix.endswith(' ftfy regex')
 
 
+@pytest.mark.parametrize(
+    ('version', 'verdict'),
+    [('5.24.0', OPTIONAL), ('4.52.0', OPTIONAL), ('4.51.3', OK), (None, None)],
+)
+def test_nothing_is_broken_beside_any_transformers(here, errors, capsys, version, verdict):
+    here['transformers'] = version
+    rows, _ = diagnosis.examine()
+    found = {
+        row.what: row.verdict for row in rows if row.verdict != OK or row.what == 'transformers'
+    }
+    assert found == ({'transformers': verdict} if version else {})
+    assert run('doctor', []) == 0
+    fix = 'to get it: ' in (printed := capsys.readouterr().out)
+    assert fix == ("install 'transformers<4.52'" in printed) == (verdict == OPTIONAL)
+
+
 def test_a_host_needs_mmcv(here, errors):
     del here['mmcv-lite']
     row = row_of('mmcv')
