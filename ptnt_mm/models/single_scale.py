@@ -128,10 +128,10 @@ class SingleScaleBackbone(Backbone):
 
     @classmethod
     def options_of(cls, weights: Weights) -> dict[str, Any]:
-        """The position encoding, where it is not the default."""
+        """The position encoding, where it is an option and not the default."""
+        setting = signature(cls).parameters.get('position')
         position = position_of(weights, _POSITIONS)
-        default = signature(cls).parameters['position'].default
-        return {} if position == default else dict(position=position)
+        return {} if setting is None or setting.default == position else dict(position=position)
 
     def forward(self, image: Tensor) -> tuple[Tensor, ...]:
         """(B, 3, H, W) -> one map (B, C, ceil(H / 16), ceil(W / 16)) per output, contiguous.
