@@ -1,6 +1,7 @@
 """Where training starts from: pretrained weights that can be read and fit."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
@@ -14,7 +15,7 @@ from ptnt_mm.models.backbone import Backbone
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, error, note, ok, warning
 from ptnt_mm.utils.text import first_few
-from ptnt_mm.weights.fit import BackboneOfWhole, fit
+from ptnt_mm.weights.fit import BackboneOfWhole, LoadReport, fit
 from ptnt_mm.weights.pretrained import pretrained_parts, try_pretrained
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 from ptnt_mm.weights.reader.files import is_address
@@ -59,30 +60,38 @@ def check_weights_fit(
     if view.config.get('resume'):
         return
     try:
-        if view.load_from:
-            starts = [('model', model, view.load_from)]
-        else:
-            starts = list(pretrained_parts(model))
-        for path, part, file in starts:
+        for path, file, load in _starts(view, model):
             if is_address(file) and not download:
                 yield note('Weights', f'{file} is an address: it was not downloaded')
-            else:
-                yield from _check_fit(view, path, part, file)
+                continue
+            with undisturbed(view.scope):
+                report = load()
+            yield from _describe_fit(path, file, report)
     except CheckpointError as err:
         yield error('Weights', str(err), 'ptnt checkpoint inspect shows the content of a file')
 
 
-def _check_fit(view: ConfigView, path: str, part: nn.Module, file: str) -> Iterator[Finding]:
-    if view.load_from:
-        report = fit(read_checkpoint(file, 'meta'), part, BackboneOfWhole(), file).report
-    else:
-        with undisturbed(view.scope):
-            report = try_pretrained(part)
+def _starts(
+    view: ConfigView, model: nn.Module
+) -> Iterator[tuple[str, str, Callable[[], LoadReport]]]:
+    """The parts of a model that start from a file: the path, the file, a function to load it."""
+    if file := view.load_from:
+        yield 'backbone', file, partial(_fit_whole, model, file)
+        return
+    for path, part, file in pretrained_parts(model):
+        yield path, file, partial(try_pretrained, part)
+
+
+def _fit_whole(model: nn.Module, file: str) -> LoadReport:
+    return fit(read_checkpoint(file, 'meta'), model, BackboneOfWhole(), file).report
+
+
+def _describe_fit(path: str, file: str, report: LoadReport) -> Iterator[Finding]:
     number = len(report.loaded) + len(report.resized)
-    what = 'the backbone' if view.load_from or path == 'backbone' else path or 'the model'
-    if view.load_from and not number:
+    if not number:
         yield note('Weights', f'{file} was not compared: the model has no backbone')
         return
+    what = 'the backbone' if path == 'backbone' else path or 'the model'
     beside = f'; {file} has {len(report.unused)} more' if report.unused else ''
     yield ok('Weights', f'{number} weights of {what} fit{beside}')
     if report.drawn:

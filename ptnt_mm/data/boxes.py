@@ -302,7 +302,7 @@ class Cause:
 
     @property
     def is_sure(self) -> bool:
-        """Whether several boxes show it: one may be a mistake of its own."""
+        """Whether several boxes show it: a single one may be wrong for another reason."""
         return self.chosen.sum() > 1
 
 

@@ -16,7 +16,7 @@ class UserError(Exception):
 def message_of(error: BaseException) -> str:
     """The message of an error, to be part of another one.
 
-    In errors of other libraries, `size` becomes 'size': it is not an argument of ours.
+    In errors of other libraries, `size` becomes 'size': it is not one of our arguments.
     """
     return str(error) if isinstance(error, UserError) else in_quotes(str(error))
 

@@ -35,7 +35,7 @@ OTHER_FILE = (
     'Use a file of this model, or build the model of the file. A custom module lists its new '
     'weights in pretrained_may_lack'
 )
-"""What to do if a file is of another network."""
+"""What to do if a file belongs to another network."""
 
 _COUNTER = 'num_batches_tracked'  # of BatchNorm; older files and frozen layers have none
 

@@ -2,7 +2,7 @@
 
 Many networks of the hosts load files by themselves. They rename, cut and resize weights, and pass
 over what does not fit in silence. So their code is run on a copy of the network, with a file of
-labels: each of its tensors is filled with a number of its own, which is then looked for in the
+labels: each of its tensors is filled with a different number, which is then looked for in the
 network.
 """
 
@@ -10,7 +10,7 @@ import copy
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,16 +33,16 @@ _BESIDE_BACKBONES = re.compile(r'head|fc\b|classifier|logit|norm|decoder|token|n
 def trace(network: nn.Module, file: str) -> LoadReport:
     """Report which weights a network's ``init_weights`` takes from a file.
 
-    Its own code prints what it prints, and draws random numbers. A detector's backbone is all that
-    is needed of it.
+    The network's code may print, and draw random numbers. Of a whole model, only the backbone must
+    be in the file.
 
     Args:
         network: With a Pretrained dict in its ``init_cfg``; it is not changed.
         file: The file or the address that the dict names.
 
     Raises:
-        CheckpointError: if the file cannot be read or loaded; if nothing in it is used; or if it is
-            of another network, so that weights would start at random.
+        CheckpointError: if the file cannot be read or loaded, if nothing in it is used, or if it
+            belongs to another network, so that weights would start at random.
     """
     labels = _Labels()
     content = labels.put(read_checkpoint(file, 'meta'))
@@ -123,9 +123,7 @@ def _report(own: Weights, labels: _Labels, optional: Collection[str]) -> LoadRep
     """The outcome for each weight of a network after it has read a file of labels.
 
     A weight that is not in the file may have the same value everywhere, as norms and layers that
-    are added to a trained network start. One that starts at random belongs to a part that the
-    network has and the file does not. That is fine, unless the file has the part of another block
-    or the weight of a statistic, or other parts in its place, or less than half of the network.
+    are added to a trained network start.
     """
     report, used, drawn = LoadReport(), set(), []
     for key, weight in own.items():
@@ -141,15 +139,7 @@ def _report(own: Weights, labels: _Labels, optional: Collection[str]) -> LoadRep
     weights = labels.weights(used)
     taken = {labels.tensors[index][1] for index in used}
     report.unused = [key for key in weights if key not in taken]
-    kinds = set(map(_without_numbers, report.loaded))
-    gaps = [key for key in drawn if {_without_numbers(key), _without_numbers(_scale(key))} & kinds]
-    others = [key for key in report.unused if not _BESIDE_BACKBONES.search(key)]
-    if (
-        report.loaded
-        and not gaps
-        and not (drawn and others)
-        and sum(own[key].numel() for key in drawn) < sum(own[key].numel() for key in report.loaded)
-    ):
+    if report.loaded and _are_added(drawn, report, own):
         report.drawn = drawn
         return report
     for key in drawn or report.new:
@@ -158,6 +148,21 @@ def _report(own: Weights, labels: _Labels, optional: Collection[str]) -> LoadRep
         else:
             report.missing.append(key)
     return report
+
+
+def _are_added(drawn: Sequence[str], report: LoadReport, own: Weights) -> bool:
+    """Whether weights that start at random belong to parts that were added to the file's network.
+
+    They do not if the file has the same part of another block or the weight of a statistic, if it
+    has other parts in their place, or if it has less than half of the network.
+    """
+    if not drawn:
+        return True
+    kinds = set(map(_without_numbers, report.loaded))
+    gaps = [key for key in drawn if {_without_numbers(key), _without_numbers(_scale(key))} & kinds]
+    others = [key for key in report.unused if not _BESIDE_BACKBONES.search(key)]
+    new, loaded = (sum(own[key].numel() for key in keys) for keys in (drawn, report.loaded))
+    return not gaps and not others and new < loaded
 
 
 def _is_constant(key: str, weight: Tensor) -> bool:

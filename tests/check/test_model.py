@@ -121,9 +121,9 @@ def test_weights_of_a_whole_model(tmp_path: Path, backbone):
     config.load_from = str(tmp_path / 'epoch_1.pth')
     model = nn.ModuleDict({'backbone': backbone(), 'neck': nn.Linear(2, 2)})
     torch.save(dict(state_dict=model.state_dict(), meta={}), config.load_from)
-    assert [one.severity for one in check_weights_fit(ConfigView(config), model)] == [OK]
+    assert [finding.severity for finding in check_weights_fit(ConfigView(config), model)] == [OK]
     torch.save(dict(state_dict=nn.Linear(2, 2).state_dict(), meta={}), config.load_from)
-    assert [one.severity for one in check_weights_fit(ConfigView(config), model)] == [ERROR]
+    assert [finding.severity for finding in check_weights_fit(ConfigView(config), model)] == [ERROR]
 
 
 @pytest.mark.parametrize(

@@ -142,8 +142,9 @@ def test_a_fault_is_found_by_a_rule(configs, fault: tuple):
     config = pickle.loads(configs[name])
     apply_options(config, change)
     found = _found(config)
-    assert (where, severity) in {(one.where, one.severity) for one in found}
-    assert not [one for one in found if re.search(r'{(value|found)', one.what + one.advice)]
+    assert (where, severity) in {(finding.where, finding.severity) for finding in found}
+    texts = [finding.what + finding.advice for finding in found]
+    assert not [text for text in texts if re.search(r'{(value|found)', text)]
 
 
 def test_every_rule_has_a_fault(configs: dict[str, bytes]):

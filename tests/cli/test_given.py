@@ -1,4 +1,4 @@
-"""What a command line asks for is checked before torch is imported."""
+"""Files, names and numbers on a command line are checked before torch is imported."""
 
 import json
 import re

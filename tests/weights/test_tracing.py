@@ -167,7 +167,7 @@ def test_other_heads_of_a_whole_model(tmp_path):
         (Network, Network(blocks=1).state_dict(), 'lacks 2 weights: blocks.1.weight'),
         (Network, Network(width=8).state_dict(), r'stem.weight is \(8, 3, 3, 3\), the model has'),
         (Network, lacking('bn.running', OWN), 'lacks 2 weights: bn.running_mean'),
-        # Another stem in the place of its own.
+        # Another stem in place of the network's.
         (Network, lacking('stem', OWN) | {'conv1.weight': torch.ones(4, 3, 7, 7)}, 'stem.weight'),
         (Network, {'bn.weight': torch.rand(4)}, 'lacks'),
         (Renaming, OWN, "init_weights fails with KeyError: 'model'"),
