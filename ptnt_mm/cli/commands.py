@@ -49,6 +49,7 @@ def new(args: Namespace) -> int:
     with named('Loading libraries'), importing():
         from ptnt_mm.api import check, create_project, read_config, report_data
         from ptnt_mm.config.causes import one_line
+        from ptnt_mm.export.export import suggested_size
 
     file = create_project(args.data, args.folder, **keywords('new', args), on_line=show_wrapped)
     show_wrapped(f'{file}: the config; a comment next to each setting gives its reason')
@@ -67,7 +68,7 @@ def new(args: Namespace) -> int:
         )
     except Exception as error:  # a project without this page is complete
         show_wrapped(f'There is no page about the data: {one_line(error)}')
-    show(after_new(args.folder, has_errors=bool(errors)))
+    show(after_new(args.folder, bool(errors), suggested_size(config)))
     return int(bool(errors))
 
 

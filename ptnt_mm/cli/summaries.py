@@ -28,13 +28,14 @@ _OF_TRAINING = (
 _MOST = 30  # classes
 
 
-def after_new(folder: Path, has_errors: bool) -> str:
-    """The commands that follow."""
+def after_new(folder: Path, has_errors: bool, size: tuple[int, int] | None) -> str:
+    """The commands that follow; ``size`` is a height and a width to export for, if that works."""
     project = shlex.quote(str(folder))
     if has_errors:
         return f'Next: correct the errors above, then check again:\n  ptnt check {project}'
     following = [f'  ptnt {word} {project}' for word in ('train', 'test', 'report', 'infer PHOTOS')]
-    following += [f'  ptnt export {project} --out model.onnx']
+    if size is not None:
+        following += [f'  ptnt export {project} --out model.onnx --size {size[0]} {size[1]}']
     others = 'ptnt weights lists other pretrained backbones, for --backbone'
     return '\n'.join(('Next:', *following, others))
 
