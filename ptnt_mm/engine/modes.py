@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import torch
 from mmengine.config import Config
@@ -74,36 +73,14 @@ def use_mixed_precision(config: Config) -> None:
     """Compute in bfloat16, or in float16 on an older GPU.
 
     Raises:
-        UserError: if there is only a CPU that emulates bfloat16, or the config has no
-            ``optim_wrapper``.
+        UserError: if there is no accelerator, or the config has no ``optim_wrapper``.
     """
+    require_accelerator('`amp=True`')
     require_keys(config, ('optim_wrapper',))
-    if get_device() == 'cpu':
-        if not has_bfloat16():
-            raise UserError(
-                '`amp=True`: this processor has no bfloat16, and would be slower with it than in '
-                'float32: omit it, or train on a GPU'
-            )
-        config.optim_wrapper.type = 'Bfloat16OptimWrapper'
-        for key in ('dtype', 'loss_scale', 'use_fsdp'):  # of AmpOptimWrapper
-            config.optim_wrapper.pop(key, None)
-        return
     # bfloat16 has the range of float32, so nothing overflows; float16 can.
-    supported = torch.cuda.is_bf16_supported(including_emulation=False)
+    has_bfloat16 = torch.cuda.is_bf16_supported(including_emulation=False)
     config.optim_wrapper.type = 'AmpOptimWrapper'
-    config.optim_wrapper.dtype = 'bfloat16' if supported else 'float16'
-
-
-def has_bfloat16(cpuinfo: Path = Path('/proc/cpuinfo')) -> bool:
-    """Whether the processor computes in bfloat16; others emulate it, which is slow.
-
-    torch's own test also accepts processors of Intel and AMD that have AVX-512 without it.
-    """
-    try:
-        words = set(cpuinfo.read_text().split())
-    except OSError:
-        return False
-    return not words.isdisjoint(('avx512_bf16', 'amx_bf16', 'bf16'))
+    config.optim_wrapper.dtype = 'bfloat16' if has_bfloat16 else 'float16'
 
 
 def use_cuda_graphs(view: ConfigView) -> None:

@@ -83,36 +83,6 @@ def test_mixed_precision_is_bfloat16_where_the_gpu_has_it(monkeypatch, supported
     assert changed.optim_wrapper == dict(type='AmpOptimWrapper', dtype=dtype)
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason='needs a machine without a GPU')
-def test_mixed_precision_on_a_cpu_needs_one_with_bfloat16(monkeypatch):
-    wrapper = dict(type='AmpOptimWrapper', dtype='float16', loss_scale='dynamic', clip_grad=None)
-    config = Config(dict(optim_wrapper=wrapper))
-    monkeypatch.setattr(modes, 'has_bfloat16', lambda: False)
-    with pytest.raises(UserError, match='`amp=True`: this processor has no bfloat16'):
-        modes.use_mixed_precision(config)
-    assert config.optim_wrapper == wrapper
-    monkeypatch.setattr(modes, 'has_bfloat16', lambda: True)
-    modes.use_mixed_precision(config)
-    assert config.optim_wrapper == dict(type='Bfloat16OptimWrapper', clip_grad=None)
-
-
-@pytest.mark.parametrize(
-    ('text', 'expected'),
-    [
-        ('flags\t\t: fpu avx512f avx512_bf16 avx512_vnni\n', True),
-        ('flags\t\t: fpu amx_tile amx_bf16\n', True),
-        ('Features\t: fp asimd bf16\n', True),
-        ('flags\t\t: fpu avx2 avx512f avx512_vnni\n', False),
-        (None, False),
-    ],
-)
-def test_the_kernel_lists_what_the_processor_has(tmp_path: Path, text: str | None, expected: bool):
-    file = tmp_path / 'cpuinfo'
-    if text is not None:
-        file.write_text(text)
-    assert modes.has_bfloat16(file) == expected
-
-
 @pytest.mark.usefixtures('_accelerator')
 def test_sync_bn():
     config = Config()
@@ -124,6 +94,7 @@ def test_sync_bn():
 @pytest.mark.parametrize(
     ('mode', 'words'),
     [
+        (dict(amp=True), '`amp=True` needs an accelerator'),
         (dict(sync_bn=True), '`sync_bn=True` needs an accelerator'),
         (dict(auto_scale_lr=True), 'base_batch_size'),
         (dict(log='wandbb'), "'wandbb'.*'wandb'"),

@@ -17,7 +17,6 @@ from safetensors import safe_open
 from ptnt_mm.api import pretrain
 from ptnt_mm.data.image_files import find_images
 from ptnt_mm.data.unlabelled import LoadPicture
-from ptnt_mm.engine import modes
 from ptnt_mm.models import PyramidTNT
 from ptnt_mm.project.pretrain import examine, find_teacher, write_weights
 from ptnt_mm.registry import MODELS
@@ -183,23 +182,6 @@ def test_a_run_that_was_stopped_continues_as_if_it_had_not_been(
     resumed = run(images, place / 'b.pth', teacher, settings=often, resume='auto', **there)
     assert resumed.keys() == undisturbed.keys()
     assert all(torch.equal(resumed[key], undisturbed[key]) for key in resumed)
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason='needs a machine without a GPU')
-@pytest.mark.parametrize('has_bfloat16', [False, True])
-def test_mixed_precision_on_a_cpu_is_that_of_training(
-    images: Path, teacher: Path, place: Path, monkeypatch, has_bfloat16: bool
-):
-    monkeypatch.setattr(modes, 'has_bfloat16', lambda: has_bfloat16)
-    few = dict(amp=True, views=4)
-    if has_bfloat16:
-        run(images, place / 'a.pth', teacher, **few)
-        config = Config.fromfile(next((place / 'run').glob('*.py')))
-        assert config.optim_wrapper.type == 'Bfloat16OptimWrapper'
-        return
-    with pytest.raises(UserError, match='no bfloat16'):
-        run(images, place / 'a.pth', teacher, **few)
-    assert not (place / 'a.pth').exists()
 
 
 def test_a_classifier_of_timm_teaches_maps_and_logits(images: Path, place: Path):
