@@ -104,8 +104,8 @@ def _absent(data: DetectionDataset, absent: list[str], categories: list[str]) ->
     if data.stated is None:
         return error(
             data.name,
-            f"metainfo has no classes, and of the {len(data.classes)} of the data set's class "
-            f'{len(absent)} are not in {path}, which has {first_few(categories)}',
+            f'metainfo has no classes, and {len(absent)} of the {len(data.classes)} that the data '
+            f'set has by default are not in {path}, which has {first_few(categories)}',
             'write metainfo=dict(classes=(...)) with the names of the file',
         )
     spare = [name for name in categories if name not in data.classes]

@@ -13,6 +13,7 @@ from ptnt_mm.utils.tables import listed, new_listing, to_text
 from ptnt_mm.utils.text import duration, from_here
 
 if TYPE_CHECKING:
+    from mmengine.config import Config
     from mmengine.runner import Runner
 
 _OF_TRAINING = (
@@ -35,7 +36,7 @@ def after_new(folder: Path, has_errors: bool) -> str:
         return f'Next: correct the errors above, then check again:\n  ptnt check {project}'
     following = [f'  ptnt {word} {project}' for word in ('train', 'test', 'report', 'infer PHOTOS')]
     following += [f'  ptnt export {project} --out model.onnx']
-    others = 'ptnt weights lists other pretrained backbones, for --backbone'
+    others = 'ptnt weights lists other pretrained backbones for --backbone'
     return '\n'.join(('Next:', *following, others))
 
 
@@ -69,22 +70,30 @@ def after_train(runner: 'Runner', args: Namespace) -> str:
     paths = dict(
         checkpoint=last, best=None if best == last else best, log=log_file(), curves=curves
     )
-    following = [f'  {shlex.join(["ptnt", "report", from_here(work_dir)])}']
+    following = [['ptnt', 'report', from_here(work_dir)]]
     if best:
         # In its own work dir, the checkpoint of an unchanged config is found without its name.
         options = [word for word in args.cfg_options if not word.startswith(_OF_TRAINING)]
         changed = [str(best)] if args.work_dir or options else []
         options = ['--cfg-options', *options] if options else []
-        words = ['ptnt', 'infer', 'PHOTOS', args.config, *changed, *options]
-        following.append(f'  {shlex.join(words)}')
+        if _has_test_images(runner.cfg):
+            root = ['--data-root', str(args.data_root)] if args.data_root else []
+            following.insert(0, ['ptnt', 'test', args.config, *changed, *root, *options])
+        following.append(['ptnt', 'infer', 'PHOTOS', args.config, *changed, *options])
     display = display_of(runner)
     parts = [
         f'Done in {duration(display.took)}{display.summary and ": "}{display.summary}',
         class_table(display.classes),
         listed({name: from_here(path) for name, path in paths.items() if path}),
-        '\n'.join(['Next:', *following]),
+        '\n  '.join(['Next:', *map(shlex.join, following)]),
     ]
     return '\n\n'.join(filter(None, parts))
+
+
+def _has_test_images(config: 'Config') -> bool:
+    """Whether the test split is another one than the validation split."""
+    loader = config.get('test_dataloader')
+    return loader is not None and loader.dataset != config.get('val_dataloader', {}).get('dataset')
 
 
 def after_test(metrics: dict[str, float], runner: 'Runner', args: Namespace) -> str:

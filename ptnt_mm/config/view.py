@@ -72,7 +72,7 @@ class ConfigView:
             data_sets = (data_set for split in splits for data_set in self.split(split).data_sets)
             roots = {root for data_set in data_sets if (root := data_set.path('.')) is not None}
             elsewhere = (
-                f'If a folder elsewhere has these: `data_root=FOLDER`, or change the path in '
+                f'If these are in another folder, pass `data_root=FOLDER`, or change the path in '
                 f'{self.name}. '
             ) * (not all(root.exists() for root in roots))
             raise UserError(

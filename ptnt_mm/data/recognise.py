@@ -110,7 +110,7 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
     found: list[tuple[Format, str]] = []
     for form in forms:
         # Comparing the names of many pictures takes long. Beside label files it is done only if a
-        # folder has a name for masks. Files with a mask for each object are no class masks.
+        # folder has a name for masks. Files with a mask for each object are not class masks.
         is_clear = any(other in fit for other, _ in found)
         of_objects = any(other is object_masks.FORMAT for other, _ in found)
         if is_clear and form in _BY_NAMES and (of_objects or not has_folder_of_masks(tree)):
@@ -126,7 +126,7 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
         raise UserError('\n'.join([message, *_cut(tree)]))
     if chosen is None:
         raise UserError(_nothing_found(tree, fit, found))
-    # Folders of masks are no classes, and folders of images next to label files hardly ever are.
+    # Folders of masks are not classes, and folders of images next to label files hardly ever are.
     others = [
         f'{form.title} ({why})'
         for form, why in found
@@ -154,13 +154,13 @@ def read_labels(tree: Tree, recognised: Recognised) -> Labels:
     """
     labels = recognised.format.read(tree)
     skip_damaged(labels)
-    spoken_of = {image.path for image in labels.images} | labels.aside
-    spoken_of |= {problem.file for problem in labels.problems}
+    mentioned = {image.path for image in labels.images} | labels.aside
+    mentioned |= {problem.file for problem in labels.problems}
     for path in tree.cut_off():
-        if path not in spoken_of:
+        if path not in mentioned:
             labels.report(path, UNREADABLE, _why_cut_off(path))
     for path in tree.images:
-        if path not in spoken_of:
+        if path not in mentioned:
             copied = tree.copies.get(path)
             kind = 'copies of images' if copied else 'images that no label refers to'
             labels.report(path, kind, f'equal to {tree.relative(copied)}' if copied else '')
@@ -171,7 +171,7 @@ def read_labels(tree: Tree, recognised: Recognised) -> Labels:
         folders = [file.with_name(LABELS) for file in tree.results]
         if written := [folder for folder in folders if _has(recognised.format, folder)]:
             named = tree.first_few(written)
-            labels.notes.append(f'labels that ptnt infer wrote are read, so correct them: {named}')
+            labels.notes.append(f'labels that ptnt infer wrote are used as they are: {named}')
     for names in _alike(labels.classes):
         labels.notes.append(
             f'classes that differ only in capitals or spaces: {first_few(map(repr, names))}; they '
@@ -181,7 +181,7 @@ def read_labels(tree: Tree, recognised: Recognised) -> Labels:
         listed = '\n'.join(f'    {line}' for line in summary(labels))
         raise UserError(
             f'{tree.root} was recognised as {recognised.format.title} ({recognised.why}), but '
-            f'nothing in it can be used:\n{listed or "    no objects"}\n--format chooses another '
+            f'none of it can be used:\n{listed or "    no objects"}\n--format chooses another '
             'format'
         )
     return labels
@@ -235,7 +235,7 @@ def skip_damaged(labels: Labels) -> None:
 
 
 def _alike(classes: list[str]) -> list[list[str]]:
-    """Class names that are equal but for capitals and spaces."""
+    """Class names that differ only in capitals and spaces."""
     groups = grouped((''.join(name.casefold().split()), name) for name in classes)
     return [names for names in groups.values() if len(names) > 1]
 
@@ -253,18 +253,18 @@ def _refuse_folders(tree: Tree, why: str, seen: list[Seen]) -> None:
 def _nothing_found(tree: Tree, fit: list[Format], found: list[tuple[Format, str]]) -> str:
     """What the formats that fit would look like, and what there is instead."""
     lines = [
-        f'{tree.root} contains no labels in a supported format. It has {tree.overview()}. '
-        'Looked for:',
-        *(f'    {form.name:<14} {form.looks_for}' for form in fit),
+        f'{tree.root} contains no labels in a supported format. Files: '
+        f'{tree.overview()}. Supported:',
+        *(f'    {form.name:<14}  {form.looks_for}' for form in fit),
     ]
     if found:
         lines.append('Found instead:')
-        lines += [f'    {f.name:<14} {why}, for {", ".join(f.tasks)}' for f, why in found]
+        lines += [f'    {f.name:<14}  {why}, for {", ".join(f.tasks)}' for f, why in found]
     if seen := unsupported_labels(tree):
-        lines += ['Seen, but not read:', *(f'    {item.line(tree)}' for item in seen)]
+        lines += ['Found, but not supported:', *(f'    {item.line(tree)}' for item in seen)]
     if masks := find_pairs(tree).unused:
         first = tree.relative(masks[0])
-        lines.append(f'Masks without an image, by their names: {len(masks):,}, such as {first}')
+        lines.append(f'Named like masks, but without an image: {len(masks):,}, such as {first}')
     lines += [*_cut(tree), *unread_pictures(tree.files), 'docs/formats.md shows each layout']
     return '\n'.join(lines)
 
@@ -274,5 +274,5 @@ def _cut(tree: Tree) -> list[str]:
 
 
 def _why_cut_off(file: Path) -> str:
-    # A broken link is no file.
+    # A broken link is not a file.
     return EMPTY if file.is_file() and not file.stat().st_size else CUT_OFF

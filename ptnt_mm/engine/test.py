@@ -38,7 +38,7 @@ def test(
         config: A complete config; it is not changed.
         checkpoint: A training checkpoint.
         work_dir: Folder of logs and checkpoints; by default the config's, or work_dirs/CONFIG.
-        launcher: What started this process, if there are several: 'none', 'pytorch', 'slurm' or
+        launcher: What starts the processes of a distributed run: 'none', 'pytorch', 'slurm' or
             'mpi'.
         out: File for all predictions.
         show_dir: Folder for pictures of predictions.

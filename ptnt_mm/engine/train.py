@@ -58,16 +58,15 @@ def train(
         config: A complete config; it is not changed.
         command: The command line, for the log.
         work_dir: Folder of logs and checkpoints; by default the config's, or work_dirs/CONFIG.
-        launcher: What started this process, if there are several: 'none', 'pytorch', 'slurm' or
+        launcher: What starts the processes of a distributed run: 'none', 'pytorch', 'slurm' or
             'mpi'.
         pretrained: Weights of the backbone: a file, an address, hf:OWNER/NAME, or a name from ptnt
             weights, such as tnt_s; freezes the stem's BatchNorm.
-        load_from: Start from the weights of a whole model, which may be that of another project;
-            heads may differ.
+        load_from: Start from the weights of a whole model, or of another project; heads may differ.
         resume: Continue from a checkpoint, by default the newest in the work dir ('auto').
         overwrite: If True, delete the output of an earlier run in the work dir.
-        epochs: Number of epochs; by default the config's. The learning rate, switches of pipelines,
-            averaged weights and evaluations follow.
+        epochs: Number of epochs; by default the config's. The learning rate, pipeline switches,
+            weight averaging and evaluations are adjusted to it.
         amp: If True, mixed precision, on an accelerator.
         auto_scale_lr: If True, scale the learning rate with the batch.
         sync_bn: If True, BatchNorm over the images of all GPUs.

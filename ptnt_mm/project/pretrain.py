@@ -89,9 +89,9 @@ def pretrain(
             backbone is trained.
         teacher_weights: The teacher's weights; by default the published ones, or the best
             checkpoint of its project.
-        views: Images seen in all.
-        size: Side of a view, from 64; half of the steps see mosaics of four views.
-        batch: Views in a step of one process, from 2.
+        views: Number of views to train on in total.
+        size: Side of a view, at least 64; half of the steps see mosaics of four views.
+        batch: Views per step and process, at least 2.
         work_dir: Folder of logs and checkpoints; by default work_dirs/FILE without its suffix.
         resume: Continue from a checkpoint, by default the newest in the work dir ('auto').
         overwrite: If True, delete the output of an earlier run, and replace the file.
@@ -99,7 +99,7 @@ def pretrain(
         compile: If True, compile the backbone: minutes at the start, then up to twice as fast.
         log: Also log losses there: 'tensorboard', 'wandb' or 'mlflow'.
         seed: Seed of every random choice; by default 0.
-        launcher: What started this process, if there are several: 'none', 'pytorch', 'slurm' or
+        launcher: What starts the processes of a distributed run: 'none', 'pytorch', 'slurm' or
             'mpi'.
 
     Returns:
@@ -243,8 +243,8 @@ def find_teacher(name: str, weights: Path | str | None = None) -> dict:
         return _teacher_of_run(name, weights)
     if weights is None and not can_be_had(name):
         raise UserError(
-            f'`teacher={name}`: its weights are neither here nor on a server that answers: pass a '
-            'file with `teacher_weights`, or choose another teacher'
+            f'`teacher={name}`: its weights are not on this machine and cannot be downloaded: pass '
+            'a file with `teacher_weights`, or choose another teacher'
         )
     found = find_backbone(name, PUBLISHED if weights is None else str(weights), _SCOPE)
     scale = dict(mean=found.mean, std=found.std)

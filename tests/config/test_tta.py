@@ -87,7 +87,7 @@ def test_what_a_config_states_is_used():
     assert '(1333, 800), (666, 400), (2000, 1200)' in found.what and '(80, 60)' in found.what
 
 
-def test_scales_near_the_own_one_are_not_spoken_of():
+def test_scales_near_the_trained_one_are_not_reported():
     config = config_of('detection', scale=(1333, 800))
     config.merge_from_dict(Config.fromfile(ROOT / 'configs/_base_/tta/detection.py').to_dict())
     assert not list(check_tta_scales(ConfigView(config)))

@@ -137,7 +137,9 @@ def test_what_was_seen_is_named(tmp_path: Path, kind: str):
     path = tmp_path / file
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(content if isinstance(content, str) else json.dumps(content))
-    with pytest.raises(UserError, match=rf'(?s)Seen, but not read:.*{name}.*{path.name}.*convert'):
+    with pytest.raises(
+        UserError, match=rf'(?s)Found, but not supported:.*{name}.*{path.name}.*convert'
+    ):
         recognise(Tree(tmp_path))
     assert len(unsupported_labels(Tree(tmp_path))) == 1
 

@@ -258,7 +258,10 @@ def test_a_trained_network_of_timm_teaches(place: Path, head: str):
         (dict(size=32), '`size=32`: expected an integer from 64'),
         (dict(batch=1), '`batch=1`: expected an integer from 2'),
         (dict(backbone='ptnt_xl'), 'ptnt_xl'),
-        (dict(teacher='resnet18', teacher_weights=None), 'neither here nor on a server'),
+        (
+            dict(teacher='resnet18', teacher_weights=None),
+            'not on this machine and cannot be downloaded',
+        ),
         (dict(teacher_weights='none.pth'), 'there is no file none.pth'),
         (dict(teacher_weights='none'), '`teacher_weights=none`: expected a file'),
         (dict(teacher='resnet18'), 'teacher.pth does not fit the model ResNet'),
