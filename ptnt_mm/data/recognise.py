@@ -35,7 +35,7 @@ from ptnt_mm.data.predictions import LABELS
 from ptnt_mm.data.tree import Tree
 from ptnt_mm.data.unsupported import Seen, unsupported_labels
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import printable, spellings, unknown_name
+from ptnt_mm.utils.text import counted, printable, spellings, unknown_name
 
 FORMATS = (
     coco.FORMAT,
@@ -277,6 +277,16 @@ def _refuse_folders(tree: Tree, why: str, seen: list[Seen]) -> None:
 
 def _nothing_found(tree: Tree, fit: list[Format], found: list[tuple[Format, str]]) -> str:
     """What the formats that fit would look like, and what there is instead."""
+    seen, masks = unsupported_labels(tree), find_pairs(tree).unused
+    remarks = [*_cut(tree), *unread_pictures(tree.files)]
+    if not (tree.pairs or found or seen or masks) and _has_only_images(tree):
+        images = counted(len(tree.images), 'image')
+        advice = (
+            'To train on them, put each into a folder with the name of its class, or draw boxes or '
+            'masks with a tool such as LabelMe, Label Studio or CVAT (docs/formats.md). ptnt '
+            'pretrain trains a backbone on images without labels'
+        )
+        return '\n'.join((f'{tree.root} has {images} and no labels. {advice}', *remarks))
     lines = [
         f'{tree.root} contains no labels in a supported format. It has {tree.overview()}. '
         'Looked for:',
@@ -285,13 +295,22 @@ def _nothing_found(tree: Tree, fit: list[Format], found: list[tuple[Format, str]
     if found:
         lines.append('Found instead:')
         lines += [f'    {f.name:<14} {why}, for {", ".join(f.tasks)}' for f, why in found]
-    if seen := unsupported_labels(tree):
+    if seen:
         lines += ['Seen, but not read:', *(f'    {item.line(tree)}' for item in seen)]
-    if masks := find_pairs(tree).unused:
+    if masks:
         first = tree.relative(masks[0])
         lines.append(f'Masks without an image, by their names: {len(masks):,}, such as {first}')
-    lines += [*_cut(tree), *unread_pictures(tree.files), 'docs/formats.md shows each layout']
-    return '\n'.join(lines)
+    return '\n'.join((*lines, *remarks, 'docs/formats.md shows each layout'))
+
+
+def _has_only_images(tree: Tree) -> bool:
+    """Whether a folder has images, and beside them only others that are not read, or texts."""
+    others = [file for file in tree.files if file.suffix.lower() not in _FOR_PEOPLE]
+    unread = [file for file in others if unread_pictures([file])]
+    return bool(tree.images) and len(tree.images) + len(unread) == len(others)
+
+
+_FOR_PEOPLE = ('', '.db', '.ini', '.html', '.md', '.pdf')
 
 
 def _cut(tree: Tree) -> list[str]:
