@@ -277,9 +277,10 @@ def _refuse_folders(tree: Tree, why: str, seen: list[Seen]) -> None:
 
 def _nothing_found(tree: Tree, fit: list[Format], found: list[tuple[Format, str]]) -> str:
     """What the formats that fit would look like, and what there is instead."""
-    seen, masks = unsupported_labels(tree), find_pairs(tree).unused
+    seen, pairs = unsupported_labels(tree), find_pairs(tree)
     remarks = [*_cut(tree), *unread_pictures(tree.files)]
-    if not (tree.pairs or found or seen or masks) and _has_only_images(tree):
+    are_masks = bool(pairs.every or pairs.unused)
+    if not (tree.pairs or found or seen or are_masks) and _has_only_images(tree):
         images = counted(len(tree.images), 'image')
         advice = (
             'To train on them, put each into a folder with the name of its class, or draw boxes or '
@@ -297,9 +298,9 @@ def _nothing_found(tree: Tree, fit: list[Format], found: list[tuple[Format, str]
         lines += [f'    {f.name:<14} {why}, for {", ".join(f.tasks)}' for f, why in found]
     if seen:
         lines += ['Seen, but not read:', *(f'    {item.line(tree)}' for item in seen)]
-    if masks:
-        first = tree.relative(masks[0])
-        lines.append(f'Masks without an image, by their names: {len(masks):,}, such as {first}')
+    if pairs.unused:
+        number, first = len(pairs.unused), tree.relative(pairs.unused[0])
+        lines.append(f'Masks without an image, by their names: {number:,}, such as {first}')
     return '\n'.join((*lines, *remarks, 'docs/formats.md shows each layout'))
 
 
