@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 from ptnt_mm.cli.given import checkpoint_and_images, infer_out
 from ptnt_mm.cli.json_output import json_output
 from ptnt_mm.cli.start import announce, command_line, importing, keywords
-from ptnt_mm.cli.summaries import after_new, after_pretrain, after_test, after_train
+from ptnt_mm.cli.summaries import after_new, after_pretrain, after_test, after_train, before_test
 from ptnt_mm.utils.console import for_user, show
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, Severity, closing, lines, of_kind, summary
 from ptnt_mm.utils.progress import heartbeat, named, waiting
 from ptnt_mm.utils.tables import new_listing, to_text
 from ptnt_mm.utils.terminal import show_wrapped
-from ptnt_mm.utils.text import counted, from_here, printable
+from ptnt_mm.utils.text import from_here, printable
 
 if TYPE_CHECKING:
     from mmengine.config import Config
@@ -67,7 +67,7 @@ def new(args: Namespace) -> int:
         )
     except Exception as error:  # a project without this page is complete
         show_wrapped(f'No page about the data was written: {one_line(error)}')
-    show(after_new(args.folder, has_errors=bool(errors)))
+    show(after_new(args.folder, config, has_errors=bool(errors)))
     return int(bool(errors))
 
 
@@ -134,8 +134,7 @@ def test(args: Namespace) -> None:
         config, checkpoint = _config_and_checkpoint_of(args)
         runner = build_test(config, checkpoint, **keywords('test', args))
         if is_main_process():
-            images = counted(len(runner.test_loop.dataloader.dataset), 'image')
-            show(f'Testing {from_here(checkpoint)} on {images}')
+            show(before_test(runner, checkpoint))
         metrics = run_test(runner)
         if is_main_process():
             write(metrics)

@@ -243,7 +243,7 @@ ptnt test retinanet_ptnt_s_1x work_dirs/retinanet_ptnt_s_1x/epoch_12.pth
         _LAUNCHER,
         Option('out', 'file for all predictions', Path, metavar='FILE.pkl'),
         Option('show_dir', 'folder for pictures of predictions', Path),
-        Switch('tta', 'average over scales and mirroring'),
+        Switch('tta', 'average over the sizes and the mirroring that training used'),
         _CUDA_GRAPHS,
     ),
 )

@@ -10,7 +10,7 @@ from ptnt_mm.utils.console import for_user, show
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.metrics import readable
 from ptnt_mm.utils.tables import listed, new_listing, to_text
-from ptnt_mm.utils.text import duration, from_here
+from ptnt_mm.utils.text import counted, duration, from_here
 
 if TYPE_CHECKING:
     from mmengine.config import Config
@@ -29,12 +29,17 @@ _OF_TRAINING = (
 _MOST = 30  # classes
 
 
-def after_new(folder: Path, has_errors: bool) -> str:
+def after_new(folder: Path, config: 'Config', has_errors: bool) -> str:
     """The commands that follow."""
+    from ptnt_mm.config.view import ConfigView
+
     project = shlex.quote(str(folder))
     if has_errors:
         return f'Next: correct the errors above, then check again:\n  ptnt check {project}'
-    following = [f'  ptnt {word} {project}' for word in ('train', 'test', 'report', 'infer PHOTOS')]
+    view = ConfigView(config)
+    # Scores on the validation images come with training.
+    test = [] if view.test.has_data_of(view.val) else ['test']
+    following = [f'  ptnt {word} {project}' for word in ('train', *test, 'report', 'infer PHOTOS')]
     following += [f'  ptnt export {project} --out model.onnx']
     others = 'ptnt weights lists other pretrained backbones for --backbone'
     return '\n'.join(('Next:', *following, others))
@@ -53,6 +58,7 @@ def after_pretrain(file: Path, backbone: str) -> str:
 
 def after_train(runner: 'Runner', args: Namespace) -> str:
     """The scores of the best evaluation, the paths of the results, and the next commands."""
+    from ptnt_mm.config.view import ConfigView
     from ptnt_mm.engine.run_checkpoints import best_checkpoint, latest_checkpoint
     from ptnt_mm.engine.run_display import display_of
     from ptnt_mm.engine.runner import log_file
@@ -76,7 +82,8 @@ def after_train(runner: 'Runner', args: Namespace) -> str:
         options = [word for word in args.cfg_options if not word.startswith(_OF_TRAINING)]
         changed = [str(best)] if args.work_dir or options else []
         options = ['--cfg-options', *options] if options else []
-        if _has_test_images(runner.cfg):
+        view = ConfigView(runner.cfg)
+        if view.test.data_sets and not view.test.has_data_of(view.val):
             root = ['--data-root', str(args.data_root)] if args.data_root else []
             following.insert(0, ['ptnt', 'test', args.config, *changed, *root, *options])
         following.append(['ptnt', 'infer', 'PHOTOS', args.config, *changed, *options])
@@ -90,10 +97,21 @@ def after_train(runner: 'Runner', args: Namespace) -> str:
     return '\n\n'.join(filter(None, parts))
 
 
-def _has_test_images(config: 'Config') -> bool:
-    """Whether the test split is another one than the validation split."""
-    loader = config.get('test_dataloader')
-    return loader is not None and loader.dataset != config.get('val_dataloader', {}).get('dataset')
+def before_test(runner: 'Runner', checkpoint: str) -> str:
+    """What is tested on which images."""
+    from ptnt_mm.config.tta import views_of
+    from ptnt_mm.config.view import ConfigView
+
+    view = ConfigView(runner.cfg)
+    parts = [
+        f'Testing {from_here(checkpoint)} on '
+        + counted(len(runner.test_loop.dataloader.dataset), 'image')
+    ]
+    if (views := views_of(view.test.pipeline)) > 1:
+        parts.append(f'each in {views} views')
+    if view.test.has_data_of(view.val):
+        parts.append('the same as in validation, which chose the best checkpoint')
+    return ', '.join(parts)
 
 
 def after_test(metrics: dict[str, float], runner: 'Runner', args: Namespace) -> str:

@@ -275,6 +275,17 @@ class Split:
         """Whether predictions are evaluated, and not only written to a file."""
         return any(not evaluator.get('format_only') for evaluator in self.evaluators)
 
+    def has_data_of(self, other: 'Split') -> bool:
+        """Whether both read the same data; the transforms of the images may differ."""
+        return self._sources() == other._sources()
+
+    def _sources(self) -> list[dict]:
+        left_out = ('pipeline', 'test_mode')
+        return [
+            {key: value for key, value in data_set.settings.items() if key not in left_out}
+            for data_set in self.data_sets
+        ]
+
     @property
     def files(self) -> list[Path]:
         """The annotation files and image folders, without duplicates."""

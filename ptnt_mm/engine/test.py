@@ -42,7 +42,7 @@ def test(
             'mpi'.
         out: File for all predictions.
         show_dir: Folder for pictures of predictions.
-        tta: If True, average over scales and mirroring.
+        tta: If True, average over the sizes and the mirroring that training used.
         cuda_graphs: If True, run backbone and neck as CUDA graphs.
 
     Returns:

@@ -37,6 +37,7 @@ from ptnt_mm.project.recipe import scaled_lr
 from ptnt_mm.utils.atomic_files import check_new, write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.numbers import require_integer
+from ptnt_mm.utils.text import counted
 from ptnt_mm.version import __version__
 from ptnt_mm.weights.files import as_safetensors, plain_settings, saved
 from ptnt_mm.weights.names import Weights
@@ -46,6 +47,7 @@ from ptnt_mm.weights.reader.files import check_written
 _SCOPE = 'mmengine'  # needs no host; names of a host's classes begin with its scope
 _LEAST_SIZE = 64  # pixels: one token of the coarsest stage of a PyramidTNT
 _LEAST_BATCH = 2  # views: the teacher's channels are standardised over a batch
+_FEW = 500  # images: a network soon knows their crops by heart
 _WARM_UP = 100  # iterations
 _BATCH = 16  # views, that the learning rate of the config is for
 _WORKERS = 8  # processes that load images; each prepares several hundred views a second
@@ -81,7 +83,8 @@ def pretrain(
         file: The file to write the backbone's weights to, .safetensors (float16) or .pth.
         settings: Further settings of the config, by dotted keys.
         command: The command line, for the log.
-        on_line: Called with each line about images that are left out, and values that are scaled.
+        on_line: Called with each line about images that are few or left out, and values that are
+            scaled.
         backbone: The network to train: a name or a registered class with its arguments, as for ptnt
             new.
         weights: Weights of the backbone to start from; by default random initialisation.
@@ -119,6 +122,9 @@ def pretrain(
     student = find_backbone(backbone, weights and str(weights), _SCOPE)
     teacher_settings = find_teacher(teacher, teacher_weights)
     number, value_range, lines = examine(found)
+    if number < _FEW:
+        few = counted(number, 'image')
+        lines.append(f'warning: only {few}; best are a few thousand of different kinds')
     if is_first_process(launcher):
         for line in lines:
             on_line(line)

@@ -78,7 +78,10 @@ def split_off(
             pool.append(image)
     if pool:
         if len(pool) < 2 and not kept:
-            raise UserError(f'{pool[0].path} is the only image to train on: expected two or more')
+            raise UserError(
+                f'{pool[0].path} is the only image to train on: expected two or more; if other '
+                'labels were meant, name their `format`'
+            )
         others = [image for images in splits.values() for image in images if image.path in kept]
         both = [*pool, *others]
         sides = {len(pool) + i: kept[image.path] for i, image in enumerate(others)}

@@ -256,6 +256,22 @@ def test_folders_of_frames_are_no_classes_beside_labels_of_videos(
         recognise(Tree(tmp_path))
 
 
+@pytest.mark.parametrize(
+    ('other', 'is_short'),
+    [(None, True), ('README.md', True), ('LICENSE', True), ('photo.heic', True), ('a.txt', False)],
+)
+def test_of_photographs_alone_no_format_is_listed(
+    tmp_path: Path, other: str | None, is_short: bool
+):
+    for i in range(3):
+        draw(tmp_path / f'{i}.jpg')
+    if other:
+        (tmp_path / other).write_text('not labels')
+    said = '3 images and no labels.*ptnt pretrain' if is_short else 'Supported:.*a data.yaml'
+    with pytest.raises(UserError, match=f'(?s){said}'):
+        recognise(Tree(tmp_path))
+
+
 def test_text_that_may_be_labels_is_named_beside_class_folders(tmp_path: Path):
     for folder in ('cat', 'dog'):
         draw(tmp_path / folder / f'{folder}.jpg')

@@ -53,6 +53,7 @@ def test_test_gives_the_figures_of_the_run(workplace: Workplace, training: Train
     )  # fmt: skip
     assert figures(done.stdout) == figures(training.output)
     assert max(figures(done.stdout)) > 0
+    assert 'the same as in validation, which chose the best checkpoint' in done.stdout
     assert len(list((workplace.folder / 'shown').glob('*'))) == 20
     assert (workplace.folder / 'predictions.pkl').is_file()
 
@@ -79,6 +80,7 @@ def test_test_time_augmentation(workplace: Workplace, training: Training):
     done = workplace.run(
         'test.py', training.config, training.checkpoint, '--work-dir', 'tta', '--tta'
     )
+    assert re.search(r'^Testing .*, each in [26] views', done.stdout, re.M)
     plain, averaged = figures(training.output), figures(done.stdout)
     assert averaged != plain and abs(averaged[0] - plain[0]) < 0.1
 
