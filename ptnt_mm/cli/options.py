@@ -178,7 +178,7 @@ ptnt train retinanet_ptnt_s_1x --pretrained ptnt_s_82.0.pth.tar --auto-scale-lr
         Option('epochs', "number of epochs; by default the config's. The learning rate, pipeline "
                'switches, weight averaging and evaluations are adjusted to it', positive,
                metavar='N'),
-        Switch('amp', 'mixed precision, on an accelerator'),
+        Switch('amp', 'mixed precision, on an accelerator or a CPU that computes in bfloat16'),
         Switch('auto_scale_lr', 'scale the learning rate with the batch'),
         Switch('sync_bn', 'BatchNorm over the images of all GPUs'),
         _CUDA_GRAPHS,
@@ -222,7 +222,7 @@ ptnt new labelled project --backbone ptnt_ti --weights start.safetensors
                metavar='PATH', alone='auto'),
         Switch('overwrite', 'delete the output of an earlier run, and replace the file',
                instead_of='resume'),
-        Switch('amp', 'mixed precision; on a CPU, faster only if it computes with bfloat16'),
+        Switch('amp', 'mixed precision, on an accelerator or a CPU that computes in bfloat16'),
         Switch('compile', 'compile the backbone: minutes at the start, then up to twice as fast'),
         Option('log', 'also log losses there', choices=('tensorboard', 'wandb', 'mlflow')),
         Option('seed', 'seed of every random choice; by default 0', seed),

@@ -40,7 +40,8 @@ def after_new(folder: Path, config: 'Config', has_errors: bool) -> str:
     # Scores on the validation images come with training.
     test = [] if view.test.has_data_of(view.val) else ['test']
     following = [f'  ptnt {word} {project}' for word in ('train', *test, 'report', 'infer PHOTOS')]
-    following += [f'  ptnt export {project} --out model.onnx']
+    if view.host.task != 'classification':  # which ptnt export does not support
+        following.append(f'  ptnt export {project} --out model.onnx')
     others = 'ptnt weights lists other pretrained backbones for --backbone'
     return '\n'.join(('Next:', *following, others))
 

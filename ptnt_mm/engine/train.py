@@ -69,7 +69,7 @@ def train(
         overwrite: If True, delete the output of an earlier run in the work dir.
         epochs: Number of epochs; by default the config's. The learning rate, pipeline switches,
             weight averaging and evaluations are adjusted to it.
-        amp: If True, mixed precision, on an accelerator.
+        amp: If True, mixed precision, on an accelerator or a CPU that computes in bfloat16.
         auto_scale_lr: If True, scale the learning rate with the batch.
         sync_bn: If True, BatchNorm over the images of all GPUs.
         cuda_graphs: If True, run backbone and neck as CUDA graphs.

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from mmengine.config import Config
-from mmengine.device import get_device
 from mmengine.dist import is_main_process
 from torch import Tensor
 
@@ -98,7 +97,7 @@ def pretrain(
         work_dir: Folder of logs and checkpoints; by default work_dirs/FILE without its suffix.
         resume: Continue from a checkpoint, by default the newest in the work dir ('auto').
         overwrite: If True, delete the output of an earlier run, and replace the file.
-        amp: If True, mixed precision; on a CPU, faster only if it computes with bfloat16.
+        amp: If True, mixed precision, on an accelerator or a CPU that computes in bfloat16.
         compile: If True, compile the backbone: minutes at the start, then up to twice as fast.
         log: Also log losses there: 'tensorboard', 'wandb' or 'mlflow'.
         seed: Seed of every random choice; by default 0.
@@ -133,8 +132,6 @@ def pretrain(
     config.train_dataloader.dataset.pipeline[0].value_range = value_range
     if compile:
         config.custom_hooks = [*config.custom_hooks, dict(type='CompileHook', dynamic=False)]
-    if amp and get_device() == 'cpu':
-        config.optim_wrapper.type, amp = 'Bfloat16OptimWrapper', False
     apply_options(config, settings or {})
     value_range = stated_range(ConfigView(config).train)  # options may change it
     runner = train(

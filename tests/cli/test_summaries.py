@@ -1,4 +1,4 @@
-"""The commands that a training run suggests."""
+"""The commands that a new project and a training run suggest."""
 
 from argparse import Namespace
 from pathlib import Path
@@ -9,7 +9,7 @@ import torch
 from mmengine.config import Config
 from mmengine.logging import MMLogger
 
-from ptnt_mm.cli.summaries import after_train
+from ptnt_mm.cli.summaries import after_new, after_train
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,23 @@ def test_test_images_of_their_own_are_tested_next(
     following = [line.strip() for line in lines[lines.index('Next:') + 1 :]]
     assert [line for line in following if line.startswith('ptnt test')] == suggested
     assert following[-1] == 'ptnt infer PHOTOS cells'
+
+
+@pytest.mark.parametrize(
+    ('scope', 'test', 'suggested'),
+    [
+        ('mmdet', 'test.json', ['train', 'test', 'report', 'infer', 'export']),
+        ('mmseg', 'val.json', ['train', 'report', 'infer', 'export']),
+        ('mmpretrain', 'val.json', ['train', 'report', 'infer']),  # classifiers are not exported
+    ],
+)
+def test_a_new_project_is_followed_by_what_works_with_it(
+    scope: str, test: str, suggested: list[str]
+):
+    loaders = dict(val_dataloader=_loader('val.json'), test_dataloader=_loader(test))
+    lines = after_new(Path('cells'), Config(dict(default_scope=scope, **loaders)), False)
+    words = [line.split() for line in lines.splitlines()]
+    assert [line[1] for line in words if 'cells' in line] == suggested
 
 
 def _loader(file: str) -> dict:

@@ -11,6 +11,7 @@ import pytest
 import torch
 from repository import ROOT, contents
 
+from ptnt_mm.engine.modes import cpu_has_bfloat16
 from ptnt_mm.models import PyramidTNT
 from ptnt_mm.weights.reader.read import read_checkpoint
 
@@ -257,7 +258,7 @@ def test_unsafe_loading_is_refused(workplace: Workplace):
     assert 'unset TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD' in done.stdout
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason='with a GPU --amp is no error')
-def test_amp_without_an_accelerator(workplace: Workplace):
+@pytest.mark.skipif(torch.cuda.is_available() or cpu_has_bfloat16(), reason='--amp is no error')
+def test_amp_without_bfloat16(workplace: Workplace):
     done = workplace.run('train.py', CONFIG, '--amp', '--work-dir', 'amp', check=False)
     assert done.returncode == 1 and '--amp needs an accelerator' in done.stdout
