@@ -72,7 +72,7 @@ class ConfigView:
             data_sets = (data_set for split in splits for data_set in self.split(split).data_sets)
             roots = {root for data_set in data_sets if (root := data_set.path('.')) is not None}
             elsewhere = (
-                f'If a folder elsewhere has these: `data_root=FOLDER`, or change the path in '
+                f'If these are in another folder, pass `data_root=FOLDER`, or change the path in '
                 f'{self.name}. '
             ) * (not all(root.exists() for root in roots))
             raise UserError(
@@ -274,6 +274,17 @@ class Split:
     def is_measured(self) -> bool:
         """Whether predictions are evaluated, and not only written to a file."""
         return any(not evaluator.get('format_only') for evaluator in self.evaluators)
+
+    def has_data_of(self, other: 'Split') -> bool:
+        """Whether both read the same data; the transforms of the images may differ."""
+        return self._sources() == other._sources()
+
+    def _sources(self) -> list[dict]:
+        left_out = ('pipeline', 'test_mode')
+        return [
+            {key: value for key, value in data_set.settings.items() if key not in left_out}
+            for data_set in self.data_sets
+        ]
 
     @property
     def files(self) -> list[Path]:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import torch
 from mmengine.config import Config
@@ -73,14 +74,31 @@ def use_mixed_precision(config: Config) -> None:
     """Compute in bfloat16, or in float16 on an older GPU.
 
     Raises:
-        UserError: if there is no accelerator, or the config has no ``optim_wrapper``.
+        UserError: if there is neither an accelerator nor a processor with bfloat16, on which
+            emulation is ten times slower; or if the config has no ``optim_wrapper``.
     """
-    require_accelerator('`amp=True`')
     require_keys(config, ('optim_wrapper',))
+    if get_device() == 'cpu':
+        if not cpu_has_bfloat16():
+            needed = 'an accelerator, or a processor that computes in bfloat16'
+            raise UserError(f'`amp=True` needs {needed}, and there is neither: omit it')
+        config.optim_wrapper.type = 'Bfloat16OptimWrapper'
+        return
     # bfloat16 has the range of float32, so nothing overflows; float16 can.
     has_bfloat16 = torch.cuda.is_bf16_supported(including_emulation=False)
     config.optim_wrapper.type = 'AmpOptimWrapper'
     config.optim_wrapper.dtype = 'bfloat16' if has_bfloat16 else 'float16'
+
+
+def cpu_has_bfloat16(processor: Path = Path('/proc/cpuinfo')) -> bool:
+    """Whether the processor computes in bfloat16, by the features that Linux lists."""
+    try:
+        return not _BFLOAT16.isdisjoint(processor.read_text().split())
+    except OSError:  # another system
+        return False
+
+
+_BFLOAT16 = {'amx_bf16', 'avx512_bf16', 'bf16'}  # of Intel, of AMD and Intel, of ARM
 
 
 def use_cuda_graphs(view: ConfigView) -> None:

@@ -5,11 +5,11 @@ import logging
 import shlex
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from itertools import pairwise
 from pathlib import Path
 
-from mmengine.config import Config
+from mmengine.config import Config, ConfigDict
 from mmengine.dist import get_world_size, is_main_process
 from mmengine.runner import Runner
 
@@ -19,6 +19,7 @@ from ptnt_mm.check.weights import describe_start
 from ptnt_mm.config.read import require_keys
 from ptnt_mm.config.stored import changed_settings
 from ptnt_mm.config.view import ConfigView
+from ptnt_mm.engine.epochs import stretch
 from ptnt_mm.engine.failures import failures_explained
 from ptnt_mm.engine.hooks.checkpointing import RemoveEarlierRunHook
 from ptnt_mm.engine.launcher import choose_launcher, is_first_process, require_same_start
@@ -28,6 +29,7 @@ from ptnt_mm.engine.run_display import display_of
 from ptnt_mm.engine.run_start import Start, choose_start, resume_of
 from ptnt_mm.engine.runner import build_runner, how_to_repeat
 from ptnt_mm.engine.work_dir import create_work_dir, lock_work_dir
+from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity
 from ptnt_mm.utils.terminal import FOR_THE_FILE
 from ptnt_mm.weights.published import require_weights
@@ -58,17 +60,16 @@ def train(
         config: A complete config; it is not changed.
         command: The command line, for the log.
         work_dir: Folder of logs and checkpoints; by default the config's, or work_dirs/CONFIG.
-        launcher: What started this process, if there are several: 'none', 'pytorch', 'slurm' or
+        launcher: What starts the processes of a distributed run: 'none', 'pytorch', 'slurm' or
             'mpi'.
         pretrained: Weights of the backbone: a file, an address, hf:OWNER/NAME, or a name from ptnt
             weights, such as tnt_s; freezes the stem's BatchNorm.
-        load_from: Start from the weights of a whole model, which may be that of another project;
-            heads may differ.
+        load_from: Start from the weights of a whole model, or of another project; heads may differ.
         resume: Continue from a checkpoint, by default the newest in the work dir ('auto').
         overwrite: If True, delete the output of an earlier run in the work dir.
-        epochs: Number of epochs; by default the config's. The learning rate, switches of pipelines,
-            averaged weights and evaluations follow.
-        amp: If True, mixed precision, on an accelerator.
+        epochs: Number of epochs; by default the config's. The learning rate, pipeline switches,
+            weight averaging and evaluations are adjusted to it.
+        amp: If True, mixed precision, on an accelerator or a CPU that computes in bfloat16.
         auto_scale_lr: If True, scale the learning rate with the batch.
         sync_bn: If True, BatchNorm over the images of all GPUs.
         cuda_graphs: If True, run backbone and neck as CUDA graphs.
@@ -118,7 +119,7 @@ def train(
         runner.register_custom_hooks(hooks)
         if resume is not None and start.checkpoint is None:
             runner.logger.info(f'{work_dir} has no checkpoint yet: starting from iteration 1')
-        _log_opening(runner, view, start, warnings, command)
+        _log_opening(runner, view, start, warnings, command, epochs)
         # Only the runner references the checkpoint now, and frees it after loading.
         del start
         with (
@@ -131,11 +132,16 @@ def train(
 
 
 def _log_opening(
-    runner: Runner, view: ConfigView, start: Start, warnings: list[str], command: tuple[str, ...]
+    runner: Runner,
+    view: ConfigView,
+    start: Start,
+    warnings: list[str],
+    command: tuple[str, ...],
+    epochs: int | None,
 ) -> None:
     """Log the setup before the first iteration."""
     logger = runner.logger
-    changed = changed_settings(start.stored, runner.cfg)
+    changed = changed_settings(_stretched(start.stored, epochs), runner.cfg)
     for line in (*warnings, *(f'Changed since the checkpoint: {line}' for line in changed)):
         logger.warning(line)
     if is_main_process():  # the one that logs: hashing weights takes a while
@@ -149,6 +155,15 @@ def _log_opening(
         for finding in describe_start(view, None):
             level = logging.INFO if finding.severity is Severity.OK else logging.WARNING
             logger.log(level, str(finding))
+
+
+def _stretched(stored: ConfigDict, epochs: int | None) -> ConfigDict:
+    """Stored settings for as many epochs as the run: what was asked for is no change."""
+    view = ConfigView(Config(stored))
+    if epochs is not None and stored:
+        with suppress(UserError):  # a length in iterations
+            stretch(view, epochs)
+    return ConfigDict(view.config.to_dict())
 
 
 @contextmanager

@@ -64,7 +64,7 @@ def export(
         format: By default from the suffix of ``out``: 'onnx', 'openvino' or 'torch-export'.
         size: A fixed height and width in pixels: the fastest.
         half: If True, store weights as float16.
-        calibrate: Typical images, to quantise to 8 bits with.
+        calibrate: Folder of typical images, to measure the ranges of values on.
         evaluate: If True, print the file's metrics on the test set.
         overwrite: If True, replace an existing file.
 
