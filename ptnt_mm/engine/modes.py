@@ -82,6 +82,8 @@ def use_mixed_precision(config: Config) -> None:
         if not cpu_has_bfloat16():
             needed = 'an accelerator, or a processor that computes in bfloat16'
             raise UserError(f'`amp=True` needs {needed}, and there is neither: omit it')
+        for key in _OF_AMP:
+            config.optim_wrapper.pop(key, None)
         config.optim_wrapper.type = 'Bfloat16OptimWrapper'
         return
     # bfloat16 has the range of float32, so nothing overflows; float16 can.
@@ -98,6 +100,7 @@ def cpu_has_bfloat16(processor: Path = Path('/proc/cpuinfo')) -> bool:
         return False
 
 
+_OF_AMP = ('dtype', 'loss_scale', 'use_fsdp')  # options of AmpOptimWrapper alone
 _BFLOAT16 = {'amx_bf16', 'avx512_bf16', 'bf16'}  # of Intel, of AMD and Intel, of ARM
 
 

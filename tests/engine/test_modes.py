@@ -102,7 +102,8 @@ def test_processors_with_bfloat16(tmp_path: Path, flags: str | None, supported: 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason='needs a machine without a GPU')
 def test_mixed_precision_on_a_cpu_needs_bfloat16():
-    config = Config(dict(optim_wrapper=dict(type='OptimWrapper')))
+    wrapper = dict(type='AmpOptimWrapper', dtype='float16', loss_scale='dynamic')
+    config = Config(dict(optim_wrapper=wrapper))
     if modes.cpu_has_bfloat16():
         modes.use_mixed_precision(config)
         assert config.optim_wrapper == dict(type='Bfloat16OptimWrapper')
