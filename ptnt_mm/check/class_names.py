@@ -60,10 +60,8 @@ def findings_of_names(data: LoadedDataset) -> Iterator[Finding]:
         yield error(data.name, what, 'name each class once')
     if data.stated is not None and (groups := spellings(data.classes)):
         names = '; '.join(first_few(map(repr, group)) for group in groups)
-        what = (
-            f'metainfo.classes has names that differ only in capitals, spaces or hyphens: {names}'
-        )
-        advice = 'each is a class of its own: if they are one, give them one name in the labels'
+        what = f'metainfo.classes has names that differ only in capitals or separators: {names}'
+        advice = 'each is a separate class; if they are one, use one spelling in the labels'
         yield warning(data.name, what, advice)
     if isinstance(data, DetectionDataset) and data.file is not None:
         yield from _against_categories(data)

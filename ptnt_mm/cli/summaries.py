@@ -39,7 +39,7 @@ def after_new(folder: Path, config: 'Config', has_errors: bool) -> str:
         return f'Next: correct the errors above, then check again:\n  ptnt check {project}'
     view = ConfigView(config)
     # Scores on the validation images come with training.
-    test = [] if view.test.has_data_of(view.val) else ['test']
+    test = ['test'] if view.has_test_images else []
     following = [f'  ptnt {word} {project}' for word in ('train', *test, 'report', 'infer PHOTOS')]
     if size := suggested_size(config):
         height, width = size
@@ -86,7 +86,7 @@ def after_train(runner: 'Runner', args: Namespace) -> str:
         changed = [str(best)] if args.work_dir or options else []
         options = ['--cfg-options', *options] if options else []
         view = ConfigView(runner.cfg)
-        if view.test.data_sets and not view.test.has_data_of(view.val):
+        if view.has_test_images:
             root = ['--data-root', str(args.data_root)] if args.data_root else []
             following.insert(0, ['ptnt', 'test', args.config, *changed, *root, *options])
         following.append(['ptnt', 'infer', 'PHOTOS', args.config, *changed, *options])
@@ -112,8 +112,9 @@ def before_test(runner: 'Runner', checkpoint: str) -> str:
     ]
     if (views := views_of(view.test.pipeline)) > 1:
         parts.append(f'each in {views} views')
-    if view.test.has_data_of(view.val):
-        parts.append('the same as in validation, which chose the best checkpoint')
+    if not view.has_test_images:
+        chose = ', which chose this checkpoint' if Path(checkpoint).name.startswith('best_') else ''
+        parts.append(f'the same as in validation{chose}')
     return ', '.join(parts)
 
 

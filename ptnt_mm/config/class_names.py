@@ -39,8 +39,9 @@ def find_classes(meta: dict, data: Mapping, model: nn.Module) -> dict[str, Any]:
 def compare_class_names(meta: dict, data: object, model: nn.Module, source: str) -> str | None:
     """Compare the class names in a checkpoint with those of data: labels are their indices.
 
-    Names that differ only in case, spaces, hyphens or underscores are equal. They are only compared
-    if the checkpoint, the data and a part of the model have the same number of classes.
+    Names that differ only in case, or in spaces, hyphens or underscores between words, are equal.
+    They are only compared if the checkpoint, the data and a part of the model have the same number
+    of classes.
 
     Args:
         meta: Metadata of the checkpoint.

@@ -70,7 +70,7 @@ def _differences(before: object, now: object, path: str = '') -> Iterator[tuple[
 
 
 def _are_lists_of_dicts(before: object, now: object) -> bool:
-    """Whether both are lists of as many dicts, of which each can be compared with its own."""
+    """Whether both are lists of dicts, of equal length and with the same types."""
     both = (before, now)
     if not all(isinstance(value, list) for value in both) or len(before) != len(now):
         return False

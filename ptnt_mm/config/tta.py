@@ -13,7 +13,7 @@ from ptnt_mm.config.settings import dicts_within, loads_annotations, short_name,
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, warning
-from ptnt_mm.utils.numbers import is_pair
+from ptnt_mm.utils.numbers import is_integer, is_pair
 
 _FACTORS = (1.0, 0.75, 1.25)  # of the size of test images
 _NEAR = 1.1  # times the sizes in training, at which a model works as well
@@ -45,6 +45,8 @@ def with_tta(view: ConfigView) -> ConfigView:
     stated = config.get('tta_pipeline')
     trained = [step for part in view.train.data_sets for _, step in dicts_within(part.pipeline, '')]
     for data_set in view.test.data_sets:
+        if not stated and not data_set.pipeline:
+            raise UserError(f'`tta=True` needs a test pipeline, and {view.name} has none')
         pipeline = stated or _pipeline(data_set.pipeline, trained)
         if not stated and views_of(pipeline) == 1:
             reason = 'training used one size and did not mirror, so there is nothing to average'
@@ -110,9 +112,9 @@ def _pipeline(steps: Sequence[Mapping], trained: Sequence[Mapping]) -> list[dict
 
 def _factors(trained: Sequence[Mapping], size: Sequence[int]) -> list[float]:
     """The factors of a size, (width, height) in pixels, at which images were seen in training."""
-    seen = [factor for step in trained for factor in _factors_of(step, size)]
-    low, high = (min(seen) / _NEAR, max(seen) * _NEAR) if seen else (0, math.inf)
-    return [factor for factor in _FACTORS if factor == 1 or low <= factor <= high]
+    seen = [factor for step in trained for factor in _factors_of(step, size)] or [1.0]
+    low, high = min(seen) / _NEAR, max(seen) * _NEAR
+    return [f for f in _FACTORS if f == 1 or not trained or low <= f <= high]
 
 
 def _factors_of(step: Mapping, size: Sequence[int]) -> list[float]:
@@ -121,20 +123,28 @@ def _factors_of(step: Mapping, size: Sequence[int]) -> list[float]:
         return [*_FACTORS]
     if type_name(step) not in ('Resize', 'RandomResize', 'RandomChoiceResize'):
         return []
-    scales = step.get('scales', step.get('scale'))
-    scales = [scales] if is_pair(scales) or not isinstance(scales, (list, tuple)) else scales
     # As mmcv does, with the ratio of the sides kept.
-    fits = [
-        min(max(scale) / max(size), min(scale) / min(size)) for scale in filter(is_pair, scales)
-    ]
+    fits = [min(max(scale) / max(size), min(scale) / min(size)) for scale in _scales(step)]
     return [fit * ratio for fit in fits for ratio in step.get('ratio_range') or (1,)]
+
+
+def _scales(step: Mapping) -> list[Sequence[float]]:
+    """The sizes that a transform chooses from, as mmcv reads them: an integer is a square."""
+    if 'scales' in step:
+        stated = step['scales'] if isinstance(step['scales'], list) else [step['scales']]
+    else:
+        scale = step.get('scale')
+        are_several = isinstance(scale, (list, tuple)) and all(map(is_pair, scale))
+        stated = scale if are_several else [scale]
+    pairs = [(scale, scale) if is_integer(scale) else scale for scale in stated]
+    return [pair for pair in pairs if is_pair(pair)]
 
 
 def _mirrors(step: Mapping) -> bool:
     """Whether a transform mirrors from left to right."""
-    name, direction = type_name(step).lower(), step.get('direction', 'horizontal')
-    is_flip = name in ('randomflip', 'horizontalflip', 'randomhorizontalflip')
-    return is_flip and 'horizontal' in direction and step.get('prob') != 0
+    name, direction = type_name(step).lower(), step.get('direction') or 'horizontal'
+    is_horizontal = 'vertical' not in name and 'horizontal' in direction
+    return 'flip' in name and is_horizontal and step.get('prob', step.get('p')) != 0
 
 
 def _resizes(step: Mapping) -> bool:

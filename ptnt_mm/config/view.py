@@ -59,6 +59,11 @@ class ConfigView:
         """``train``, ``val`` or ``test``, by name."""
         return {split.name: split for split in (self.train, self.val, self.test)}[name]
 
+    @property
+    def has_test_images(self) -> bool:
+        """Whether images are tested that are not those of validation."""
+        return bool(self.test.data_sets) and self.test.sources != self.val.sources
+
     def require_files(self, splits: Iterable[str]) -> None:
         """Raise a UserError if annotation files or image folders of some splits are missing.
 
@@ -248,8 +253,8 @@ class Split:
 
     @property
     def pipeline(self) -> tuple[dict, ...]:
-        """The transforms of the first data set's images."""
-        return self.data_sets[0].pipeline
+        """The transforms of the first data set's images; empty without any data set."""
+        return next((data_set.pipeline for data_set in self.data_sets), ())
 
     @property
     def evaluators(self) -> list[Mapping]:
@@ -275,11 +280,9 @@ class Split:
         """Whether predictions are evaluated, and not only written to a file."""
         return any(not evaluator.get('format_only') for evaluator in self.evaluators)
 
-    def has_data_of(self, other: 'Split') -> bool:
-        """Whether both read the same data; the transforms of the images may differ."""
-        return self._sources() == other._sources()
-
-    def _sources(self) -> list[dict]:
+    @property
+    def sources(self) -> list[dict]:
+        """The settings of its data sets, without what is done with the images."""
         left_out = ('pipeline', 'test_mode')
         return [
             {key: value for key, value in data_set.settings.items() if key not in left_out}

@@ -151,20 +151,29 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
 
 
 def _larger(tree: Tree, found: Sequence[tuple[Format, str]]) -> tuple[Format, str]:
-    """The first format, or the one with labels for more than twice as many images."""
-    in_files = [(form, why) for form, why in found if form not in _OF_PICTURES]
-    if len({form.read for form, _ in in_files}) < 2 or found[0] not in in_files:
-        return found[0]
-    counts = [0] * len(in_files)
-    for i, (form, _) in enumerate(in_files):
-        try:
-            images = form.read(tree).images
-        except UserError:  # raised again if it is chosen
-            continue
-        counts[i] = sum(bool(image.objects or image.label or image.mask) for image in images)
-        if 2 * counts[0] >= len(tree.images):
-            break
-    return in_files[counts.index(max(counts)) if max(counts) > 2 * counts[0] else 0]
+    """The first format, or the one with labels for more than twice as many images.
+
+    A first format that cannot be read stays the first: its error is the one to correct.
+    """
+    first = found[0]
+    others = [item for item in found if item[0] not in _OF_PICTURES]
+    others = [item for item in others if item[0].read is not first[0].read]
+    if not others or first[0] in _OF_PICTURES:
+        return first
+    count = _labelled(tree, first[0])
+    if not count or 2 * count >= len(tree.images):
+        return first
+    counts = [_labelled(tree, form) for form, _ in others]
+    return others[counts.index(max(counts))] if max(counts) > 2 * count else first
+
+
+def _labelled(tree: Tree, form: Format) -> int:
+    """The number of images with labels in a format; 0 if it cannot be read."""
+    try:
+        images = form.read(tree).images
+    except UserError:
+        return 0
+    return sum(bool(image.objects or image.label or image.mask) for image in images)
 
 
 def read_labels(tree: Tree, recognised: Recognised) -> Labels:
@@ -255,12 +264,12 @@ def _report_spellings(labels: Labels) -> None:
     """Report the images with a class that has another name in most images, such as rbc and RBC."""
     used = {image.path: [item.label for item in image.objects] for image in labels.images}
     used |= {image.path: [image.label] for image in labels.images if image.label}
-    counts = Counter(name for names in used.values() for name in names)
+    counts = Counter(name for names in used.values() for name in set(names))
     for names in spellings(labels.classes):
         usual = max(names, key=counts.__getitem__)
         for path, own in used.items():
             for name in dict.fromkeys(name for name in own if name in names and name != usual):
-                what = 'class names that differ only in capitals, spaces or hyphens'
+                what = 'class names that differ only in capitals or separators'
                 detail = f'{name!r} here, {usual!r} in most images'
                 labels.report(path, what, detail, name, Outcome.KEPT)
 
@@ -305,7 +314,7 @@ def _nothing_found(tree: Tree, fit: list[Format], found: list[tuple[Format, str]
 
 
 def _has_only_images(tree: Tree) -> bool:
-    """Whether a folder has images, and beside them only others that are not read, or texts."""
+    """Whether a folder has images, and beside them only pictures that are not read, or readmes."""
     others = [file for file in tree.files if file.suffix.lower() not in _FOR_PEOPLE]
     unread = [file for file in others if unread_pictures([file])]
     return bool(tree.images) and len(tree.images) + len(unread) == len(others)

@@ -74,14 +74,14 @@ def use_mixed_precision(config: Config) -> None:
     """Compute in bfloat16, or in float16 on an older GPU.
 
     Raises:
-        UserError: if there is neither an accelerator nor a processor with bfloat16, on which
-            emulation is ten times slower; or if the config has no ``optim_wrapper``.
+        UserError: if no accelerator is found and the processor does not compute in bfloat16, as
+            emulation is slower than float32; or if the config has no ``optim_wrapper``.
     """
     require_keys(config, ('optim_wrapper',))
     if get_device() == 'cpu':
         if not cpu_has_bfloat16():
             needed = 'an accelerator, or a processor that computes in bfloat16'
-            raise UserError(f'`amp=True` needs {needed}, and there is neither: omit it')
+            raise UserError(f'`amp=True` needs {needed}, and neither was found: omit it')
         for key in _OF_AMP:
             config.optim_wrapper.pop(key, None)
         config.optim_wrapper.type = 'Bfloat16OptimWrapper'

@@ -5,11 +5,11 @@ import logging
 import shlex
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from itertools import pairwise
 from pathlib import Path
 
-from mmengine.config import Config, ConfigDict
+from mmengine.config import Config
 from mmengine.dist import get_world_size, is_main_process
 from mmengine.runner import Runner
 
@@ -19,7 +19,6 @@ from ptnt_mm.check.weights import describe_start
 from ptnt_mm.config.read import require_keys
 from ptnt_mm.config.stored import changed_settings
 from ptnt_mm.config.view import ConfigView
-from ptnt_mm.engine.epochs import stretch
 from ptnt_mm.engine.failures import failures_explained
 from ptnt_mm.engine.hooks.checkpointing import RemoveEarlierRunHook
 from ptnt_mm.engine.launcher import choose_launcher, is_first_process, require_same_start
@@ -29,7 +28,6 @@ from ptnt_mm.engine.run_display import display_of
 from ptnt_mm.engine.run_start import Start, choose_start, resume_of
 from ptnt_mm.engine.runner import build_runner, how_to_repeat
 from ptnt_mm.engine.work_dir import create_work_dir, lock_work_dir
-from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity
 from ptnt_mm.utils.terminal import FOR_THE_FILE
 from ptnt_mm.weights.published import require_weights
@@ -131,6 +129,10 @@ def train(
     return runner
 
 
+_OF_EPOCHS = ('train_cfg', 'param_scheduler', 'custom_hooks', 'default_hooks.checkpoint')
+"""How settings begin that the argument ``epochs`` changes."""
+
+
 def _log_opening(
     runner: Runner,
     view: ConfigView,
@@ -141,9 +143,11 @@ def _log_opening(
 ) -> None:
     """Log the setup before the first iteration."""
     logger = runner.logger
-    changed = changed_settings(_stretched(start.stored, epochs), runner.cfg)
-    for line in (*warnings, *(f'Changed since the checkpoint: {line}' for line in changed)):
+    for line in warnings:
         logger.warning(line)
+    for line in changed_settings(start.stored, runner.cfg):
+        if epochs is None or not line.startswith(_OF_EPOCHS):
+            logger.warning(f'Changed since the checkpoint: {line}')
     if is_main_process():  # the one that logs: hashing weights takes a while
         for line in how_to_repeat(command, start.weights):
             logger.info(line, extra=FOR_THE_FILE)
@@ -155,15 +159,6 @@ def _log_opening(
         for finding in describe_start(view, None):
             level = logging.INFO if finding.severity is Severity.OK else logging.WARNING
             logger.log(level, str(finding))
-
-
-def _stretched(stored: ConfigDict, epochs: int | None) -> ConfigDict:
-    """Stored settings for as many epochs as the run: what was asked for is no change."""
-    view = ConfigView(Config(stored))
-    if epochs is not None and stored:
-        with suppress(UserError):  # a length in iterations
-            stretch(view, epochs)
-    return ConfigDict(view.config.to_dict())
 
 
 @contextmanager

@@ -46,7 +46,7 @@ from ptnt_mm.weights.reader.files import check_written
 _SCOPE = 'mmengine'  # needs no host; names of a host's classes begin with its scope
 _LEAST_SIZE = 64  # pixels: one token of the coarsest stage of a PyramidTNT
 _LEAST_BATCH = 2  # views: the teacher's channels are standardised over a batch
-_FEW = 500  # images: a network soon knows their crops by heart
+_FEW = 500  # images: a network soon memorises their crops
 _WARM_UP = 100  # iterations
 _BATCH = 16  # views, that the learning rate of the config is for
 _WORKERS = 8  # processes that load images; each prepares several hundred views a second
@@ -123,7 +123,7 @@ def pretrain(
     number, value_range, lines = examine(found)
     if number < _FEW:
         few = counted(number, 'image')
-        lines.append(f'warning: only {few}; best are a few thousand of different kinds')
+        lines.append(f'warning: only {few}; a few thousand varied images work best')
     if is_first_process(launcher):
         for line in lines:
             on_line(line)

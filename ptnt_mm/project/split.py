@@ -80,7 +80,7 @@ def split_off(
         if len(pool) < 2 and not kept:
             raise UserError(
                 f'{pool[0].path} is the only image to train on: expected two or more; if other '
-                'labels were meant, name their `format`'
+                'labels were meant, pass their `format`'
             )
         others = [image for images in splits.values() for image in images if image.path in kept]
         both = [*pool, *others]

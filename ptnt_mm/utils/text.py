@@ -47,15 +47,15 @@ def unknown_name(what: str, name: object, known: Iterable[str]) -> str:
 
 
 def folded(name: str) -> str:
-    """A name in small letters, without spaces, hyphens and underscores inside it.
+    """A name in small letters, without spaces, hyphens and underscores between its words.
 
-    They stay between two numbers, and at its ends: '1-1', 'A-'.
+    Those between two numbers stay, and hyphens at its ends: '1-1', 'A-'.
     """
-    return _SEPARATORS.sub('', name.strip()).casefold()
+    return _SEPARATORS.sub('', name.strip(' _')).casefold()
 
 
 def spellings(names: Iterable[str]) -> list[list[str]]:
-    """Names that differ only in capitals, spaces, hyphens or underscores, those of each word."""
+    """Groups of names that differ only in capitals, spaces, hyphens or underscores."""
     groups: dict[str, list[str]] = {}
     for name in dict.fromkeys(names):
         groups.setdefault(folded(name), []).append(name)

@@ -303,6 +303,13 @@ def test_a_format_with_labels_for_many_more_images_is_read(tmp_path: Path, large
     assert recognise(Tree(root), FORMATS[small]).format.name == FORMATS[small]
 
 
+def test_a_format_that_cannot_be_read_is_not_replaced_by_a_stray_file(tmp_path: Path):
+    file = made.coco(tmp_path) / 'labels.json'
+    file.write_text(json.dumps(json.loads(file.read_text()) | dict(categories=[])))
+    add_labels(tmp_path, made.labelme, 1)
+    assert recognise(Tree(tmp_path)).format.name == 'coco'
+
+
 @pytest.mark.parametrize('with_box', [True, False])
 def test_polygons_of_voc_are_masks(tmp_path: Path, with_box: bool):
     made.voc(tmp_path)

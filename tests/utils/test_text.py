@@ -67,6 +67,7 @@ def test_numbers_have_the_right_form_of_their_noun(number: int, noun: str, text:
         (['line 1', 'line1'], True),
         (['Straße', 'STRASSE'], True),
         ([' cup', 'cup '], True),
+        (['background', '_background_'], True),
         (['1-1', '11'], False),  # rooms and versions
         (['A', 'A-', 'A+'], False),  # marks and blood groups
         (['cup', 'cup'], False),  # the same name
