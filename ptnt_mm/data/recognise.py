@@ -35,7 +35,7 @@ from ptnt_mm.data.predictions import LABELS
 from ptnt_mm.data.tree import Tree
 from ptnt_mm.data.unsupported import Seen, unsupported_labels
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import counted, printable, spellings, unknown_name
+from ptnt_mm.utils.text import counted, first_few, printable, spellings, unknown_name
 
 FORMATS = (
     coco.FORMAT,
@@ -265,13 +265,16 @@ def _report_spellings(labels: Labels) -> None:
     used = {image.path: [item.label for item in image.objects] for image in labels.images}
     used |= {image.path: [image.label] for image in labels.images if image.label}
     counts = Counter(name for names in used.values() for name in set(names))
+    what = 'class names that differ only in capitals or separators'
     for names in spellings(labels.classes):
         usual = max(names, key=counts.__getitem__)
-        for path, own in used.items():
-            for name in dict.fromkeys(name for name in own if name in names and name != usual):
-                what = 'class names that differ only in capitals or separators'
-                detail = f'{name!r} here, {usual!r} in most images'
-                labels.report(path, what, detail, name, Outcome.KEPT)
+        rare = [(path, name) for path, own in used.items() for name in names if name in own]
+        rare = [(path, name) for path, name in rare if name != usual]
+        for path, name in rare:
+            detail = f'{name!r} here, {usual!r} in most images'
+            labels.report(path, what, detail, name, Outcome.KEPT)
+        if not rare:  # of masks, the classes of an image are unknown here
+            labels.notes.append(f'{what}: {first_few(map(repr, names))}')
 
 
 def _refuse_folders(tree: Tree, why: str, seen: list[Seen]) -> None:
