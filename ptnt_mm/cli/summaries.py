@@ -101,7 +101,7 @@ def after_train(runner: 'Runner', args: Namespace) -> str:
 
 
 def before_test(runner: 'Runner', checkpoint: str) -> str:
-    """What is tested on which images."""
+    """The first line of a test: the checkpoint, the number of images and views, the split."""
     from ptnt_mm.config.tta import views_of
     from ptnt_mm.config.view import ConfigView
 

@@ -201,7 +201,7 @@ def read_labels(tree: Tree, recognised: Recognised) -> Labels:
         folders = [file.with_name(LABELS) for file in tree.results]
         if written := [folder for folder in folders if _has(recognised.format, folder)]:
             named = tree.first_few(written)
-            labels.notes.append(f'labels that ptnt infer wrote are used as they are: {named}')
+            labels.notes.append(f'labels that ptnt infer wrote are used, so correct them: {named}')
     _report_spellings(labels)
     if not any(image.objects or image.label or image.mask for image in labels.images):
         listed = '\n'.join(f'    {line}' for line in summary(labels))
@@ -268,8 +268,8 @@ def _report_spellings(labels: Labels) -> None:
     what = 'class names that differ only in capitals or separators'
     for names in spellings(labels.classes):
         usual = max(names, key=counts.__getitem__)
-        rare = [(path, name) for path, own in used.items() for name in names if name in own]
-        rare = [(path, name) for path, name in rare if name != usual]
+        others = [name for name in names if name != usual]
+        rare = [(path, name) for path, own in used.items() for name in others if name in own]
         for path, name in rare:
             detail = f'{name!r} here, {usual!r} in most images'
             labels.report(path, what, detail, name, Outcome.KEPT)
@@ -319,8 +319,8 @@ def _nothing_found(tree: Tree, fit: list[Format], found: list[tuple[Format, str]
 def _has_only_images(tree: Tree) -> bool:
     """Whether a folder has images, and beside them only pictures that are not read, or readmes."""
     others = [file for file in tree.files if file.suffix.lower() not in _FOR_PEOPLE]
-    unread = [file for file in others if unread_pictures([file])]
-    return bool(tree.images) and len(tree.images) + len(unread) == len(others)
+    unread = sum(bool(unread_pictures([file])) for file in others)
+    return bool(tree.images) and len(tree.images) + unread == len(others)
 
 
 _FOR_PEOPLE = ('', '.db', '.ini', '.html', '.md', '.pdf')

@@ -1,4 +1,4 @@
-"""The commands that a new project and a training run suggest."""
+"""Next steps that ``ptnt new`` and ``ptnt train`` print."""
 
 from argparse import Namespace
 from pathlib import Path
