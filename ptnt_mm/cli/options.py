@@ -289,7 +289,7 @@ ptnt infer photos model.onnx
 _EXPORT = Command(
     'export',
     'write a file that runs without torch, and check it',
-    """Export a detector or segmenter to a file that runs without torch, and check it.
+    """Export a model to a file that runs without torch, and check it.
 
 ptnt export retinanet_ptnt_s_1x epoch_12.pth --out model.onnx
 """,

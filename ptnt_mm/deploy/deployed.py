@@ -14,6 +14,7 @@ from ptnt_mm.utils.errors import UserError
 _OUTPUTS: dict[str, dict[str, int]] = {
     'detection': dict(boxes=3, scores=2, labels=2),
     'segmentation': dict(labels=3),
+    'classification': dict(scores=2),
     'features': {},
 }
 """The outputs of each task, with their numbers of dimensions (4 for masks)."""
@@ -29,9 +30,9 @@ class Detections(NamedTuple):
 
 
 class Deployed:
-    """An exported detector or segmenter.
+    """An exported detector, segmenter or classifier.
 
-    Resizes and pads as the config's test pipeline does.
+    Resizes, crops and pads as the config's test pipeline does.
 
     Args:
         file: An .onnx or .xml file written by ``ptnt export``.
@@ -66,8 +67,9 @@ class Deployed:
             image: A path, a Pillow image, an array (H, W, 3) uint8 in RGB, or a list of those.
 
         Returns:
-            :class:`Detections`; for a segmenter, the class of each pixel, (H, W); for a backbone
-            with its neck, maps (1, C, h, w) by name. A list for a list.
+            :class:`Detections`; for a segmenter, the class of each pixel, (H, W); for a classifier,
+            the probability of each class, (C,) float32; for a backbone with its neck, maps
+            (1, C, h, w) by name. A list for a list.
 
         Raises:
             UserError: if it is not an image, is damaged, or is an array of a different type or
@@ -77,11 +79,13 @@ class Deployed:
             return [self(item) for item in image]
         about = self.about
         image = to_rgb(image, about.value_range)
-        inputs, size = prepared(image, about.scale, about.keep_ratio, about.size)
+        inputs, size = prepared(image, about.resizing, about.size)
         outputs = self._run(inputs)
         self._check(outputs)
         if about.task == 'features':
             return outputs
+        if about.task == 'classification':
+            return outputs['scores'][0]
         if about.task == 'segmentation':
             labels = Image.fromarray(outputs['labels'][0, : size[0], : size[1]])
             return np.array(labels.resize(image.shape[1::-1], Image.Resampling.NEAREST))

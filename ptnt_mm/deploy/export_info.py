@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ptnt_mm.deploy.resizing import INTERPOLATIONS, LINEAR, Resizing
 from ptnt_mm.utils.atomic_files import sha256
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import printable
@@ -28,7 +29,7 @@ _START = _FORMAT + b'1"'  # increase the number when the meaning of the fields c
 SUFFIXES = {'.onnx': 'onnx', '.xml': 'openvino'}
 """The formats that ``Deployed`` runs, by suffix."""
 
-TASKS = ('detection', 'segmentation', 'features')
+TASKS = ('detection', 'segmentation', 'classification', 'features')
 
 MOST_PIXELS = 2**26
 """Limit for an image at network size: 8192 x 8192."""
@@ -40,7 +41,7 @@ _LONGEST = 2**20  # largest side of a scale: a huge longer side means only the s
 class ExportInfo:
     """Metadata stored in an exported file."""
 
-    task: str  # 'detection', 'segmentation', or 'features' for only backbone and neck
+    task: str  # one of ``TASKS``; 'features' for only backbone and neck
     classes: list[str] | None  # their names
     size: list[int] | None  # height and width of the input in pixels; None for any
     scale: list[int] | None  # width and height to resize images into; None for no resizing
@@ -62,11 +63,21 @@ class ExportInfo:
     # The side in pixels of tiles that large images are cut into, and the share of it that
     # neighbours have in common. `ptnt infer` cuts; ptnt_mm.deploy takes images as they are.
     tiling: list[float] | None = None
+    # The other fields of ``Resizing``; None for its defaults.
+    edge: int | None = None
+    crop: list[int] | None = None
+    interpolation: str | None = None
+
+    @property
+    def resizing(self) -> Resizing:
+        """How images are resized and cropped, before they are padded to a fixed size."""
+        interpolation = self.interpolation or LINEAR
+        return Resizing(self.scale, self.keep_ratio, self.edge, self.crop, interpolation)
 
     def text(self) -> bytes:
         """One line of JSON, without two hyphens in a row, which would end an XML comment."""
         fields = asdict(self)
-        for name in ('value_range', 'mask_grid', 'tiling'):
+        for name in _LATER:
             if fields[name] is None:  # as files from before these fields
                 del fields[name]
         fields = json.dumps(fields)[1:].replace('--', '-\\u002d')
@@ -110,7 +121,10 @@ def _are_thresholds(value: Any) -> bool:
     )
 
 
-_OR_NULL = ('classes', 'size', 'scale', 'value_range', 'mask_grid', 'tiling')
+_LATER = ('value_range', 'mask_grid', 'tiling', 'edge', 'crop', 'interpolation')
+"""Fields that older files lack."""
+
+_OR_NULL = ('classes', 'size', 'scale', *_LATER)
 
 _FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     'task': (lambda value: value in TASKS, f'one of {", ".join(TASKS)}'),
@@ -141,6 +155,12 @@ _FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
         'null, or a stride and a place from 1 to 1024',
     ),
     'tiling': (_is_tiling, f'null, or a side from 32 to {_LONGEST} and a share from 0, below 1'),
+    'edge': (lambda value: _is_number(value, 1, 2**13, int), 'null, or a side from 1 to 8192'),
+    'crop': (_is_size, f'null, or a height and a width, at most {MOST_PIXELS} pixels in all'),
+    'interpolation': (
+        lambda value: value in INTERPOLATIONS,
+        f'null, or one of {", ".join(INTERPOLATIONS)}',
+    ),
     'length': (lambda value: _is_number(value, 0, 2**63, int), 'a number of bytes'),
 }
 """A check of the value of each field, and a description of valid values."""

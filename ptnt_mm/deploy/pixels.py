@@ -9,6 +9,7 @@ from PIL import Image
 
 from ptnt_mm.data.decoding import Range, pillow_rgb, read_rgb, require_pixels
 from ptnt_mm.deploy.export_info import MOST_PIXELS
+from ptnt_mm.deploy.resizing import LINEAR, Resizing
 from ptnt_mm.utils.errors import UserError
 
 
@@ -24,70 +25,69 @@ def to_rgb(image: Any, value_range: Range | None = None) -> np.ndarray:
     return require_pixels(image, 'RGB', 'a path, a Pillow image or ')
 
 
-def target_size(
-    size: tuple[int, int], scale: list[int] | None, keep_ratio: bool, limits: list[int] | None
-) -> tuple[int, int]:
-    """Height and width that an image is resized to, as mmcv's ``Resize`` computes them.
-
-    Args:
-        size: The image's height and width.
-        scale: Width and height; the longer one limits the longer side. None for no change.
-        keep_ratio: Whether the aspect ratio is kept.
-        limits: Height and width of a file with a fixed size; None for any.
-    """
-    height, width = size
-    if scale is not None and not keep_ratio:
-        height, width = int(scale[1]), int(scale[0])
-    elif scale is not None:
-        factor = min(max(scale) / max(size), min(scale) / min(size))
-        height, width = int(height * factor + 0.5), int(width * factor + 0.5)
-    if limits is not None and (height > limits[0] or width > limits[1]):
-        factor = min(limits[0] / size[0], limits[1] / size[1])
-        height, width = int(size[0] * factor), int(size[1] * factor)
-    return max(height, 1), max(width, 1)
-
-
 def prepared(
-    image: np.ndarray, scale: list[int] | None, keep_ratio: bool, canvas: list[int] | None
+    image: np.ndarray, resizing: Resizing, canvas: Sequence[int] | None
 ) -> tuple[dict[str, np.ndarray], tuple[int, int]]:
     """Prepare an image for a network; return its inputs, and the height and width in them.
 
     Args:
         image: (H, W, 3) uint8, RGB.
-        scale: See :func:`target_size`.
-        keep_ratio: See :func:`target_size`.
+        resizing: How its size changes.
         canvas: Height and width of a file with a fixed size, padded with zeros; None for any.
 
     Raises:
-        UserError: if the image would be resized to more than ``MOST_PIXELS``.
+        UserError: if the image would be resized to more than ``MOST_PIXELS``, or in a way that
+            needs OpenCV, which is not installed.
     """
-    size = target_size(image.shape[:2], scale, keep_ratio, canvas)
-    if scale is not None and size[0] * size[1] > MOST_PIXELS:
+    # A file of a fixed size has that of the crop.
+    size = resizing.size_of(image.shape[:2], None if resizing.crop else canvas)
+    if size != image.shape[:2] and size[0] * size[1] > MOST_PIXELS:
         raise UserError(
             f'an image of {image.shape[0]}x{image.shape[1]} pixels would be resized to '
             f'{size[0]}x{size[1]}: at most {MOST_PIXELS} pixels are possible'
         )
-    pixels = resize(image, size)
+    pixels = resize(image, size, resizing.interpolation)
+    if resizing.crop is not None:
+        pixels = centre(pixels, resizing.crop)
+        size = pixels.shape[:2]
     if canvas is not None:
         pixels = np.pad(pixels, [(0, canvas[0] - size[0]), (0, canvas[1] - size[1]), (0, 0)])
     sizes = np.array([size], dtype=np.int64)
     return dict(images=np.ascontiguousarray(pixels)[None], sizes=sizes), size
 
 
-def resize(image: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-    """Resize bilinearly without antialiasing, as the hosts: (H, W, 3) uint8 -> (h, w, 3) uint8.
+def centre(image: np.ndarray, crop: Sequence[int]) -> np.ndarray:
+    """The centre of an image, as mmcv's ``CenterCrop``: (H, W, 3) -> (h, w, 3)."""
+    height, width = map(min, crop, image.shape)
+    top, left = round((image.shape[0] - height) / 2), round((image.shape[1] - width) / 2)
+    return image[top : top + height, left : left + width]
 
-    Uses OpenCV if it is installed; the fallback may differ from it by 1.
+
+def resize(image: np.ndarray, size: tuple[int, int], interpolation: str = LINEAR) -> np.ndarray:
+    """Resize as the hosts: (H, W, 3) uint8 -> (h, w, 3) uint8.
+
+    Without OpenCV, bilinear resizing may differ from it by 1.
+
+    Raises:
+        UserError: if another interpolation needs OpenCV.
     """
     if image.shape[:2] == size:
         return image
+    backend, _, name = interpolation.partition(' ')
+    if backend == 'pillow':
+        return np.array(Image.fromarray(image).resize(size[::-1], Image.Resampling[name.upper()]))
     try:
         import cv2
-    except ImportError:
+    except ImportError as error:
+        if interpolation != LINEAR:
+            advice = 'pip install opencv-python-headless'
+            raise UserError(f'{name} resizing needs OpenCV: {advice}') from error
         rows, columns = map(_centres, size, image.shape)
         image = _lerp(_lerp(image.astype(np.float32), rows).swapaxes(0, 1), columns)
         return np.rint(image).astype(np.uint8).swapaxes(0, 1)
-    return cv2.resize(image, size[::-1], interpolation=cv2.INTER_LINEAR)
+    names = dict(bilinear='LINEAR', bicubic='CUBIC', lanczos='LANCZOS4')
+    flag = getattr(cv2, f'INTER_{names.get(name, name.upper())}')
+    return cv2.resize(image, size[::-1], interpolation=flag)
 
 
 def full_mask(

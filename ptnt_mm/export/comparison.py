@@ -11,6 +11,7 @@ from mmengine.structures import BaseDataElement
 from torch import Tensor
 
 from ptnt_mm.deploy.pixels import full_mask, prepared
+from ptnt_mm.deploy.resizing import Resizing
 from ptnt_mm.deploy.runtimes import Run
 from ptnt_mm.export.end_to_end import EndToEndModel
 from ptnt_mm.utils.console import fitted
@@ -78,6 +79,9 @@ def compare(
     elif network.task == 'segmentation':
         labels = _predicted(network, normalised, size).pred_sem_seg.data[0].numpy()
         differences.note('labels', (found['labels'][: size[0], : size[1]] != labels).mean())
+    elif network.task == 'classification':
+        scores = network.model.predict(normalised)[0].pred_score.numpy()
+        differences.note('scores', found['scores'] - scores)
     else:
         is_box = found['labels'] >= 0
         found = {name: values[is_box] for name, values in found.items()}
@@ -198,7 +202,7 @@ def check_results(
     """
     wrong, found = [], 0
     for image, (height, width) in zip(cycle(images), sizes_to_check(shape), strict=False):
-        inputs, _ = prepared(image, [width, height], False, canvas)
+        inputs, _ = prepared(image, Resizing([width, height], keep_ratio=False), canvas)
         try:
             differences = compare(run, network, inputs, tolerance)
         except UserError as error:

@@ -1,7 +1,7 @@
-"""One module for each kind of model, from uint8 images to boxes or class maps.
+"""One module for each kind of model, from uint8 images to boxes, class maps or probabilities.
 
 Every network takes ``images``, (B, H, W, 3) uint8, RGB, and ``sizes``, (B, 2) int64: the height
-and width of the image in each; the rest is padding. They compute the same as mmdet and mmseg, and
+and width of the image in each; the rest is padding. They compute the same as the hosts, and
 have no additional weights.
 """
 
@@ -36,8 +36,8 @@ class EndToEndModel(nn.Module):
         for name, default in (('mean', 0.0), ('std', 1.0)):
             value = getattr(preprocessor, name, torch.full((3, 1, 1), default))
             self.register_buffer(name, value.clone())
-        # mmdet and mmseg have different names for this attribute.
-        convert = ('_channel_conversion', 'channel_conversion')
+        # The hosts have different names for this attribute.
+        convert = ('_channel_conversion', 'channel_conversion', 'to_rgb')
         self.takes_bgr = not any(getattr(preprocessor, name, False) for name in convert)
         if hasattr(preprocessor, 'test_cfg'):  # mmseg's, which pads images to evaluate by it alone
             self.divisor = (preprocessor.test_cfg or {}).get('size_divisor') or 1
@@ -86,6 +86,18 @@ class EndToEndSegmenter(EndToEndModel):
         number = logits.shape[1]
         labels = logits[:, 0].sigmoid() > head.threshold if number == 1 else logits.argmax(1)
         return (labels.to(torch.uint8 if number <= 256 else torch.int32),)
+
+
+class EndToEndClassifier(EndToEndModel):
+    """mmpretrain's ``ImageClassifier``: the probability of each class."""
+
+    task = 'classification'
+    outputs = ('scores',)
+
+    def forward(self, images: Tensor, sizes: Tensor) -> tuple[Tensor]:
+        """Images and sizes -> probabilities (B, C)."""
+        features = self.model.extract_feat(self.normalised(images, sizes))
+        return (self.model.head(features).softmax(1),)
 
 
 class EndToEndDetector(EndToEndModel):

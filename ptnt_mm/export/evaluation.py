@@ -1,7 +1,7 @@
 """A config's test set in an export: resizing, a few images, and an evaluation."""
 
 import copy
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from mmengine.config import Config
 from mmengine.model import BaseModel
+from mmengine.utils import to_2tuple
 
 from ptnt_mm.config.settings import short_name, type_name
 from ptnt_mm.config.view import ConfigView
@@ -16,7 +17,7 @@ from ptnt_mm.data.decoding import Range, read_rgb
 from ptnt_mm.data.image_files import find_images
 from ptnt_mm.deploy import Deployed
 from ptnt_mm.deploy.export_info import ExportInfo
-from ptnt_mm.deploy.pixels import target_size
+from ptnt_mm.deploy.resizing import INTERPOLATIONS, Resizing
 from ptnt_mm.engine.load_in_range import stated_range
 from ptnt_mm.engine.runner import build_runner
 from ptnt_mm.engine.tiled_loops import stated_tiling
@@ -27,24 +28,47 @@ from ptnt_mm.utils.errors import UserError
 _CLEARLY = 0.8  # a smaller share of the side that the config resizes to may cost objects
 
 
-def resizing(view: ConfigView) -> tuple[list[int] | None, bool]:
-    """Width and height that the test pipeline resizes into, and whether it keeps the aspect ratio.
+def stated_resizing(view: ConfigView) -> Resizing:
+    """How the test pipeline resizes and crops images.
 
     Raises a UserError for a step that changes images in a way unsupported by ``ptnt_mm.deploy``.
     """
-    scale, keep_ratio = None, True
+    resizing, supported = Resizing(), 'one Resize with a scale'
+    crops = view.host is not None and view.host.task == 'classification'
+    if crops:
+        supported += ', or a ResizeEdge of the short edge, and a CenterCrop after it'
     for step in view.test.pipeline:
         kind = type_name(step)
-        if kind == 'Resize' and step.get('scale') is not None:
-            scale = step['scale']
-            scale = [scale, scale] if isinstance(scale, int) else list(scale)
+        if kind == 'Resize' and resizing == Resizing() and step.get('scale') is not None:
             keep_ratio = bool(step.get('keep_ratio', False))
+            resizing = Resizing(list(to_2tuple(step['scale'])), keep_ratio, **_interpolation(step))
+        elif (
+            crops
+            and kind == 'ResizeEdge'
+            and resizing == Resizing()
+            and step.get('edge', 'short') == 'short'
+        ):
+            resizing = Resizing(edge=step['scale'], **_interpolation(step))
+        elif crops and kind == 'CenterCrop' and not (resizing.crop or step.get('auto_pad')):
+            resizing = resizing._replace(crop=list(to_2tuple(step['crop_size'])[::-1]))
         elif not short_name(step).startswith(('Load', 'Pack')):
             raise UserError(
-                f'the test pipeline has {kind}: exported files support only Resize with a scale. '
+                f'the test pipeline has {kind}: exported files support only {supported}. '
                 'Use a config without that step'
             )
-    return scale, keep_ratio
+    return resizing
+
+
+def _interpolation(step: Mapping) -> dict[str, str]:
+    """The interpolation of a resizing step, as an argument of ``Resizing``, or a UserError."""
+    backend = step.get('backend') or 'cv2'
+    interpolation = f'{backend} {step.get("interpolation", "bilinear")}'
+    if interpolation not in INTERPOLATIONS:
+        raise UserError(
+            f'the test pipeline resizes with {interpolation!r}: expected one of '
+            f'{", ".join(INTERPOLATIONS)}'
+        )
+    return dict(interpolation=interpolation)
 
 
 def check_loading(view: ConfigView) -> None:
@@ -88,20 +112,45 @@ def test_images(view: ConfigView, number: int) -> list[np.ndarray]:
 def usual_size(view: ConfigView) -> tuple[int, int]:
     """Height and width that hold some test images, or a tile, in the network; multiples of 32.
 
+    If all images have one size there, it is that size.
+
     Raises:
-        UserError: as :func:`resizing`.
+        UserError: as :func:`stated_resizing`.
     """
+    resizing = stated_resizing(view)
+    if resizing.common_size is not None:
+        return resizing.common_size
     tiling = stated_tiling(view)
     if tiling is not None:
         sizes = [(tiling.tile, tiling.tile)]
     else:
         sizes = [image.shape[:2] for image in test_images(view, 8)]
-    sizes = [target_size(size, *resizing(view), None) for size in sizes]
+    sizes = [resizing.size_of(size) for size in sizes]
     return _rounded_up(map(max, zip(*sizes, strict=True)))
 
 
 def _rounded_up(size: Iterable[int]) -> tuple[int, ...]:
     return tuple(-(-side // 32) * 32 for side in size)
+
+
+def file_size(view: ConfigView, size: tuple[int, int] | None) -> tuple[int, int] | None:
+    """Height and width of a file, from those that are asked for; None for any.
+
+    A classifier's images are not padded, because that would change its results. So its file has the
+    size of all images, if they have one.
+
+    Raises:
+        UserError: if a classifier's images do not have the size.
+    """
+    if view.host is None or view.host.task != 'classification':
+        return size
+    common = stated_resizing(view).common_size
+    if size is not None and size != common:
+        made = 'different sizes' if common is None else f'{common[0]}x{common[1]} pixels'
+        raise UserError(
+            f'`size={size}`: images of this classifier have {made} after the test pipeline. Omit it'
+        )
+    return common
 
 
 def remark_on_size(images: Iterable[np.ndarray], about: ExportInfo) -> str:
@@ -111,14 +160,13 @@ def remark_on_size(images: Iterable[np.ndarray], about: ExportInfo) -> str:
         images: Some of the test set, (H, W, 3).
         about: The facts about the file.
     """
+    if about.task == 'classification':
+        return ''
     sizes = [image.shape[:2] for image in images]
     if about.tiling is not None:
         sizes = [(int(about.tiling[0]),) * 2]
     for size in sizes:
-        tested, exported = (
-            target_size(size, about.scale, about.keep_ratio, limits)
-            for limits in (None, about.size)
-        )
+        tested, exported = (about.resizing.size_of(size, limits) for limits in (None, about.size))
         if exported[0] >= _CLEARLY * tested[0]:
             return ''
     needed = ', '.join(map(str, _rounded_up(tested)))

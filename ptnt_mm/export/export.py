@@ -10,13 +10,14 @@ from mmengine.config import Config
 from ptnt_mm.check.inspection import check_before_testing
 from ptnt_mm.config.read import require_keys
 from ptnt_mm.config.view import ConfigView
-from ptnt_mm.deploy.pixels import prepared, target_size
+from ptnt_mm.deploy.pixels import prepared
 from ptnt_mm.deploy.runtimes import load_runtime
 from ptnt_mm.engine.load_in_range import stated_range
 from ptnt_mm.export.comparison import TOLERANCE, check_results
 from ptnt_mm.export.evaluation import (
     check_loading,
     evaluate_file,
+    file_size,
     images_of,
     remark_on_size,
     test_images,
@@ -84,6 +85,7 @@ def export(
     require_keys(config, ('model', 'test_dataloader'))
     view = ConfigView(config)
     check_config(view)
+    size = file_size(view, size)
     require_checkpoint(checkpoint)
     if evaluate:
         view.require_files(('test',))
@@ -98,7 +100,7 @@ def export(
     if size is not None and (remark := remark_on_size(images, about)):
         print(for_user(remark))
     # The size of a usual image in the network.
-    shape = size or target_size((480, 640), about.scale, about.keep_ratio, None)
+    shape = size or about.resizing.size_of((480, 640))
     print(
         f'Exporting for images of {"any size" if size is None else f"{size[0]}x{size[1]}"}, then '
         "comparing the file's results with the model's at three sizes"
@@ -130,7 +132,7 @@ def export(
         _print_metrics(config, out)
     if calibrate is not None:
         images = islice(images_of(calibrate, stated_range(view.test)), _CALIBRATION)
-        inputs = (prepared(image, about.scale, about.keep_ratio, size)[0] for image in images)
+        inputs = (prepared(image, about.resizing, size)[0] for image in images)
         with waiting('Quantising to 8 bits'):
             write_onnx(out, quantised(body, inputs), replace(about, precision='int8'))
         print(f'Quantised to 8 bits: {out}, {_megabytes(out)}')

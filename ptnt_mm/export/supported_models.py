@@ -7,20 +7,23 @@ from pathlib import Path
 
 from torch import nn
 
+from ptnt_mm.config.hosts import HOSTS
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.deploy.export_info import ExportInfo
+from ptnt_mm.deploy.resizing import LINEAR
 from ptnt_mm.engine.load_in_range import stated_range
 from ptnt_mm.engine.tiled_loops import stated_tiling
 from ptnt_mm.export.dense_heads import BoxCoding, coding_of
 from ptnt_mm.export.dynamic_masks import CondInstDetector, RTMDetInsDetector
 from ptnt_mm.export.end_to_end import (
     DenseDetector,
+    EndToEndClassifier,
     EndToEndModel,
     EndToEndSegmenter,
     TwoStageDetector,
     each_stage,
 )
-from ptnt_mm.export.evaluation import check_loading, resizing
+from ptnt_mm.export.evaluation import check_loading, stated_resizing
 from ptnt_mm.inference.load import load_model
 from ptnt_mm.utils.atomic_files import sha256
 from ptnt_mm.utils.errors import UserError
@@ -29,7 +32,7 @@ from ptnt_mm.weights.reader.read import local_file
 
 
 def build_network(model: nn.Module) -> EndToEndModel:
-    """The exported part of a model of mmdet or mmseg; at least backbone and neck."""
+    """The exported part of a model of a host; at least backbone and neck."""
     kind = type(model).__name__
     head = getattr(model, 'bbox_head', None)
     if (
@@ -38,6 +41,10 @@ def build_network(model: nn.Module) -> EndToEndModel:
         and model.test_cfg.get('mode', 'whole') == 'whole'
     ):
         chosen = EndToEndSegmenter
+    elif kind == 'ImageClassifier' and (
+        _is_of('ClsHead.predict', model.head) and _is_of('ClsHead._get_predictions', model.head)
+    ):
+        chosen = EndToEndClassifier
     elif (
         kind in ('RetinaNet', 'RTMDet', 'GFL', 'ATSS', 'FCOS', 'TOOD')
         and _is_of('BaseDenseHead.predict_by_feat', head)
@@ -112,12 +119,10 @@ def _plain(test_cfg: dict) -> bool:
 
 
 def check_config(view: ConfigView) -> None:
-    """Raise a UserError if a config is not of a detector or a segmenter."""
-    # The preprocessing of classifiers is not supported.
-    if view.host is None or view.host.task == 'classification':
+    """Raise a UserError if a config is not of a host."""
+    if view.host is None:
         raise UserError(
-            f'{view.name} has default_scope={view.scope!r}: expected mmdet or mmseg; '
-            'classifiers cannot be exported'
+            f'{view.name} has default_scope={view.scope!r}: expected {" or ".join(HOSTS)}'
         )
 
 
@@ -136,7 +141,7 @@ def load_end_to_end(
             checkpoint does not fit it.
     """
     check_loading(view)
-    scale, keep_ratio = resizing(view)
+    resizing = stated_resizing(view)
     value_range, tiling = stated_range(view.test), stated_tiling(view)
     model, dataset_meta = load_model(view, str(checkpoint))
     classes = dataset_meta['classes']
@@ -148,8 +153,8 @@ def load_end_to_end(
         task=network.task,
         classes=None if classes is None else list(classes),
         size=None if size is None else list(size),
-        scale=scale,
-        keep_ratio=keep_ratio,
+        scale=resizing.scale,
+        keep_ratio=resizing.keep_ratio,
         thresholds=network.thresholds,
         config=Path(view.config.filename or 'config').name,
         checkpoint=local_file(checkpoint).name,
@@ -158,5 +163,8 @@ def load_end_to_end(
         value_range=None if value_range is None else list(value_range),
         mask_grid=None if network.mask_grid is None else list(network.mask_grid),
         tiling=None if tiling is None else [tiling.tile, tiling.overlap],
+        edge=resizing.edge,
+        crop=resizing.crop,
+        interpolation=None if resizing.interpolation == LINEAR else resizing.interpolation,
     )
     return network, about

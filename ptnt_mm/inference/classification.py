@@ -7,7 +7,7 @@ from torch import nn
 
 from ptnt_mm.drawing.class_drawings import predicts_several, shown_classes, write_labels
 from ptnt_mm.inference.image_loaders import ConfigLoader
-from ptnt_mm.inference.predictor import Image, Predictor
+from ptnt_mm.inference.predictor import Image, Predictor, fill_sample
 
 
 class Classifier(Predictor):
@@ -54,3 +54,11 @@ class Classifier(Predictor):
     def draw(self, image: np.ndarray, sample: DataSample) -> np.ndarray:
         """Write the predicted classes with probabilities; small images grow."""
         return write_labels(image, sample, self.classes, self.score_thr, self._several)
+
+
+class ExportedClassifier(Classifier):
+    """An exported classifier; its model is a ``Deployed``."""
+
+    def predict(self, image: Image) -> DataSample:
+        """Classify an image: ``pred_score``, (classes,)."""
+        return fill_sample(DataSample(), self.model(self.load(image).pixels[..., ::-1]))

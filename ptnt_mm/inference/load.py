@@ -124,7 +124,7 @@ def load_exported(file: Path, score_thr: float | None = None) -> Predictor:
     return predictor
 
 
-def _predictors(task: str) -> tuple[type[Predictor], type[Predictor] | None]:
+def _predictors(task: str) -> tuple[type[Predictor], type[Predictor]]:
     """The predictor classes of a task: for a model, and for an exported file. Imports the host."""
     match task:
         case 'detection':
@@ -136,9 +136,9 @@ def _predictors(task: str) -> tuple[type[Predictor], type[Predictor] | None]:
 
             return Segmenter, ExportedSegmenter
         case 'classification':
-            from ptnt_mm.inference.classification import Classifier
+            from ptnt_mm.inference.classification import Classifier, ExportedClassifier
 
-            return Classifier, None
+            return Classifier, ExportedClassifier
 
 
 def move(model: nn.Module, device: str) -> None:

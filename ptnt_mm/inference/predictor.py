@@ -146,12 +146,14 @@ class Predictor(ABC):
 
 
 def fill_sample(sample: Any, found: Detections | np.ndarray) -> Any:
-    """Put the output of an exported file into a sample of the host; return the sample."""
+    """Put the output of an exported file into a sample of its host; return the sample."""
     if isinstance(found, Detections):
         boxes, scores, labels, masks = found
         fields = dict(bboxes=boxes, scores=scores, labels=labels, masks=masks)
         known = {name: torch.from_numpy(x) for name, x in fields.items() if x is not None}
         sample.pred_instances = InstanceData(**known)
+    elif found.ndim == 1:
+        sample.set_pred_score(torch.from_numpy(found)).set_pred_label(int(found.argmax()))
     else:
         sample.pred_sem_seg = PixelData(data=torch.from_numpy(found.astype(np.int64))[None])
     return sample

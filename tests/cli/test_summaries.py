@@ -40,7 +40,7 @@ def test_test_images_of_their_own_are_tested_next(
     [
         ('mmdet', 'test.json', ['train', 'test', 'report', 'infer', 'export']),
         ('mmseg', 'val.json', ['train', 'report', 'infer', 'export']),
-        ('mmpretrain', 'val.json', ['train', 'report', 'infer']),  # classifiers are not exported
+        ('mmpretrain', 'val.json', ['train', 'report', 'infer', 'export']),
     ],
 )
 def test_a_new_project_is_followed_by_what_works_with_it(

@@ -103,7 +103,7 @@ def forged(file: Path, **fields: object) -> Path:
 HUGE, DEEP = 10**300, [[[[[[]]]]]]
 NOT_TEXT = (None, 3, True, ['x'], {}, DEEP)
 IMPOSSIBLE = {
-    'task': ('classification', '', None, 1, ['detection'], {}),
+    'task': ('classify', '', None, 1, ['detection'], {}),
     'classes': ('ball', 3, True, [1], [None], [['ball']], {'0': 'ball'}, DEEP),
     'size': (
         [60000, 60000], [2**15 + 1, 1], [HUGE, 1], [0, 9], [-1, 9], [9], [9, 9, 9], [9.0, 9],
@@ -129,6 +129,9 @@ IMPOSSIBLE = {
         [0, math.inf], [0, HUGE], 9, '0 9', {}, DEEP,
     ),
     'tiling': ([640], [31, 0.2], [640, 1], [640, -0.1], [640.5, 0.2], [True, 0], '640', DEEP),
+    'edge': (0, -1, 2**13 + 1, HUGE, 224.0, '224', True, math.nan, [224], {}, DEEP),
+    'crop': ([60000, 60000], [0, 9], [9], [9.0, 9], [True, 9], [math.nan, 9], 9, '9x9', {}, DEEP),
+    'interpolation': ('bilinear', 'cv2 hamming', 'pillow area', '', 3, True, ['cv2 area'], DEEP),
     'mask_grid': ([0, 4], [8, HUGE], [8], [8, math.nan], ['8', 4], [True, 4], 8, {}, DEEP),
 }  # fmt: skip
 
@@ -152,6 +155,7 @@ def test_impossible_values_are_refused(tmp_path: Path, field: str):
         dict(mask_grid=[4, 2.5]),
         dict(tiling=[640, 0.2]),
         dict(tiling=[32, 0]),
+        dict(task='classification', edge=256, crop=[224, 192], interpolation='pillow bicubic'),
         dict(size=[1, 1], scale=[1333.5, 800], thresholds=dict(mask=-1, score=0, boxes=100)),
         dict(task='features', keep_ratio=False, config='', checkpoint='\x1b[2J', version=''),
     ],

@@ -9,7 +9,8 @@ import pytest
 import torch
 from PIL import Image
 
-from ptnt_mm.deploy.pixels import enlarge, paste, prepared, resize, target_size, to_rgb
+from ptnt_mm.deploy.pixels import enlarge, paste, prepared, resize, to_rgb
+from ptnt_mm.deploy.resizing import Resizing
 from ptnt_mm.utils.errors import UserError
 
 IMAGE = np.random.default_rng(0).integers(0, 256, (60, 80, 3), dtype=np.uint8)
@@ -23,18 +24,8 @@ def test_resizing_without_opencv_is_opencvs(monkeypatch, size: tuple[int, int]):
     assert np.abs(resize(IMAGE, size).astype(int) - expected).max() <= 1
 
 
-@pytest.mark.parametrize('keep_ratio', [True, False])
-@pytest.mark.parametrize('shape', [(60, 80), (81, 43), (7, 300)])
-def test_sizes_are_those_of_mmcv(shape: tuple[int, int], keep_ratio: bool):
-    from mmcv.transforms import Resize
-
-    step = Resize(scale=(256, 192), keep_ratio=keep_ratio)
-    expected = step(dict(img=np.zeros((*shape, 3), np.uint8)))['img'].shape[:2]
-    assert target_size(shape, [256, 192], keep_ratio, None) == expected
-
-
 def test_a_file_of_fixed_size_gets_images_that_fit():
-    inputs, size = prepared(IMAGE.swapaxes(0, 1), [256, 192], True, [192, 256])
+    inputs, size = prepared(IMAGE.swapaxes(0, 1), Resizing([256, 192]), [192, 256])
     assert size == (192, 144) and inputs['images'].shape == (1, 192, 256, 3)
     assert inputs['sizes'].tolist() == [[192, 144]] and not inputs['images'][:, :, 144:].any()
 

@@ -12,6 +12,7 @@ from mmdet.structures import DetDataSample
 from ptnt_mm.deploy import Deployed
 from ptnt_mm.deploy.export_info import ExportInfo
 from ptnt_mm.deploy.pixels import prepared, resize
+from ptnt_mm.deploy.resizing import Resizing
 from ptnt_mm.deploy.runtimes import load_runtime
 from ptnt_mm.export.comparison import compare
 from ptnt_mm.export.end_to_end import EndToEndModel
@@ -93,7 +94,7 @@ def files_find_what_the_host_finds(
 ) -> None:
     run = load_runtime(exported.file, runtime)
     for size in sizes:
-        inputs, _ = prepared(photograph(*size), None, True, None)
+        inputs, _ = prepared(photograph(*size), Resizing(), None)
         differences = compare(run, exported.network, inputs)
         assert differences.within(1e-3) and differences.matched > 5, differences
 
@@ -121,7 +122,7 @@ def only_standard_operators_are_used(exported: Exported) -> None:
 def int8_is_for_convolutions_and_not_for_boxes(exported: Exported) -> None:
     import onnx
 
-    inputs = [prepared(photograph(128, 160), None, True, None)[0]]
+    inputs = [prepared(photograph(128, 160), Resizing(), None)[0]]
     model = onnx.load_from_string(quantised(exported.body, inputs))
     made = {name: node for node in model.graph.node for name in node.output}
     kinds = {

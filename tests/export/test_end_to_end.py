@@ -10,6 +10,7 @@ import torch
 from torchvision.ops import box_iou, deform_conv2d
 
 from ptnt_mm.deploy.pixels import prepared
+from ptnt_mm.deploy.resizing import Resizing
 from ptnt_mm.export.comparison import Differences, check_results, compare, sizes_to_check
 from ptnt_mm.export.dense_heads import sample_at_offsets
 from ptnt_mm.export.dynamic_masks import CondInstDetector, RTMDetInsDetector
@@ -73,7 +74,7 @@ def network(request, micro_arch: dict) -> EndToEndModel:
 
 @pytest.mark.parametrize('size', [(128, 160), (97, 131)], ids=['whole', 'odd and padded'])
 def test_network_finds_what_the_host_finds(network: EndToEndModel, size: tuple[int, int]):
-    inputs, _ = prepared(photograph(*size), None, True, [128, 160])
+    inputs, _ = prepared(photograph(*size), Resizing(), [128, 160])
     differences = compare(in_eager_mode(network), network, inputs)
     # Some pixels of random masks are exactly at the threshold.
     assert differences.largest.pop('masks', 0.0) <= 2e-4, differences
@@ -98,7 +99,7 @@ def test_a_head_of_the_host_finds_nothing_in_an_image_without_objects(name: str)
     config = host_config(name)
     config.model.test_cfg.score_thr = 0.999999
     network = build_network(decided_model(config))
-    inputs, _ = prepared(np.zeros((64, 96, 3), np.uint8), None, True, [64, 128])
+    inputs, _ = prepared(np.zeros((64, 96, 3), np.uint8), Resizing(), [64, 128])
     found = in_eager_mode(network)(inputs)
     assert (found['labels'] == -1).all() and not any(
         found[name].any() for name in found if name != 'labels'
@@ -112,7 +113,7 @@ def test_the_threshold_is_for_the_class_score_without_its_factor(threshold: floa
     config = host_config('atss/atss_r50_fpn_1x_coco')
     config.model.test_cfg.update(score_thr=threshold, max_per_img=2000)
     network = build_network(decided_model(config))
-    inputs, _ = prepared(photograph(128, 160), None, True, [128, 160])
+    inputs, _ = prepared(photograph(128, 160), Resizing(), [128, 160])
     found = in_eager_mode(network)(inputs)
     scores = found['scores'][found['labels'] >= 0]
     assert len(scores) < 2000 and scores.min() < threshold / 2
@@ -229,7 +230,7 @@ def test_a_box_on_one_side_only_must_be_a_tie(
     detector: EndToEndModel, lower: float, is_tie: bool, file_keeps_it: bool
 ):
     """One side removes the box with the largest overlap, and the other keeps it."""
-    inputs, _ = prepared(photograph(128, 192), None, True, [128, 192])
+    inputs, _ = prepared(photograph(128, 192), Resizing(), [128, 192])
     found = in_eager_mode(suppressing_from(1.0, detector))(inputs)
     boxes, labels = (torch.from_numpy(found[name][0]) for name in ('boxes', 'labels'))
     largest = (box_iou(boxes, boxes) * (labels[:, None] == labels)).triu(1).max().item()
@@ -263,7 +264,7 @@ def test_one_wrong_box_is_noticed(
 ):
     detector = copy.deepcopy(detector)
     detector.model.roi_head.test_cfg.max_per_img = most
-    inputs, _ = prepared(photograph(128, 160), None, True, [128, 160])
+    inputs, _ = prepared(photograph(128, 160), Resizing(), [128, 160])
     found = in_eager_mode(detector)(inputs)
     assert (found['labels'] >= 0).all() and found['labels'].size == most
     assert compare(lambda _: found, detector, inputs).within(1e-3)

@@ -22,6 +22,7 @@ from ptnt_mm.config.view import ConfigView
 from ptnt_mm.deploy import Deployed
 from ptnt_mm.deploy.export_info import ExportInfo, read_export_info
 from ptnt_mm.deploy.pixels import prepared
+from ptnt_mm.deploy.resizing import Resizing
 from ptnt_mm.deploy.runtimes import load_runtime
 from ptnt_mm.export import export as exporting
 from ptnt_mm.export.comparison import compare
@@ -150,7 +151,7 @@ def is_similar_and_stored_as(out: Path, precision: str, stored: bytes) -> None:
     about, whole = read_export_info(out), Path('x.onnx')
     assert about.precision == precision
     assert out.read_bytes().count(stored) > 20
-    inputs, _ = prepared(photograph(192, 256), about.scale, about.keep_ratio, about.size)
+    inputs, _ = prepared(photograph(192, 256), about.resizing, about.size)
     found, expected = (load_runtime(file, None)(inputs) for file in (out, whole))
     assert abs(found['scores'] - expected['scores']).mean() < 0.1
 
@@ -355,9 +356,9 @@ def test_missing_packages_are_named_before_the_work(config: Config, tmp_path: Pa
         export(config, 'x.pth', tmp_path / 'y.onnx')
 
 
-def test_a_classifier_is_refused(config: Config, tmp_path: Path):
-    config = Config(dict(config.to_dict(), default_scope='mmpretrain'))
-    with pytest.raises(UserError, match="default_scope='mmpretrain': expected mmdet or mmseg"):
+def test_configs_of_other_hosts_are_refused(config: Config, tmp_path: Path):
+    config = Config(dict(config.to_dict(), default_scope='mmpose'))
+    with pytest.raises(UserError, match="default_scope='mmpose': expected mmdet or mmseg or"):
         export(config, 'x.pth', tmp_path / 'y.onnx')
 
 
@@ -396,7 +397,7 @@ def test_layers_that_pool_into_fixed_grids_take_any_size(tmp_path: Path):
     file.write_bytes(body)
     assert 'AveragePool(' not in repr(network), "the file is compared with mmseg's own layers"
     for size in [(128, 160), (97, 459), (520, 64)]:
-        inputs, _ = prepared(photograph(*size), None, True, None)
+        inputs, _ = prepared(photograph(*size), Resizing(), None)
         differences = compare(load_runtime(file, None), network, inputs)
         assert differences.within(1e-3), differences
 
