@@ -115,9 +115,10 @@ def choose_form(
         if eager or is_captured_for_export():
             return Explicit(bias.bias())
         if runs_slicewise(outer):
+            bias = with_queries_last(bias)
             if _has_few_logits(bias):
                 return Explicit(bias.queries @ bias.keys().mT)
-            return Slicewise(with_queries_last(bias))
+            return Slicewise(bias)
         return fold_factors(bias, outer.shape[-1] // heads, outer.dtype)
     return Unbiased() if bias is None and not eager else Explicit(bias)
 
