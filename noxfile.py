@@ -1,5 +1,7 @@
 """The suite on the oldest and newest versions allowed, and on the forks: `make matrix`.
 
+`.venv/bin/nox -s libraries` runs the page about other libraries.
+
 Only one of them: `.venv/bin/nox -s newest`. Only some tests: `... -- tests/models`.
 """
 
@@ -26,6 +28,16 @@ def forks(session: nox.Session) -> None:
     """The maintained forks of the hosts, of MMEngine and of mmcv."""
     session.env['PTNT_HOSTS'] = 'onedl'
     run_suite(session, 'requirements/onedl.txt', 'export', 'track')
+
+
+@nox.session(python='3.13')
+def libraries(session: nox.Session) -> None:
+    """The page about other libraries, with the newest of each."""
+    session.install('-c', 'requirements/constraints.txt', 'pip', 'setuptools')
+    others = ('transformers', 'peft', 'segmentation-models-pytorch', 'torchvision')
+    project = ('--no-build-isolation-package', 'ptnt_mm', '-e', '.[cls,start,dev]')
+    session.install('-c', 'requirements/constraints.txt', *project, *others)
+    session.run('python', '-m', 'pytest', 'tests/test_other_libraries.py', *session.posargs)
 
 
 def run_suite(session: nox.Session, constraints: str, *more: str) -> None:

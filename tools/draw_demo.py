@@ -1,9 +1,8 @@
 """Draw a demo: pictures of its predictions on one sheet, or the confusion matrix of its classifier.
 
-These commands make pictures of the docs, after `make demo demo-cls`:
+This command makes a picture of the docs, after `make demo`:
 
     python tools/draw_demo.py work_dirs/demo/pictures docs/images/demo_predictions.jpg
-    python tools/draw_demo.py work_dirs/demo_cls/val/predictions.json docs/images/demo_cls.jpg
 """
 
 import argparse

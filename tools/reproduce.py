@@ -64,9 +64,8 @@ def _add_folder(parser: argparse.ArgumentParser, flag: str, default: str, conten
 
 def print_commands(args: argparse.Namespace) -> None:
     """Print the command for each config."""
-    with importing():
-        from reproduction.entries import find_entries
-        from reproduction.runs import recipe_command
+    from reproduction.entries import find_entries
+    from reproduction.runs import recipe_command
 
     for entry in find_entries(args.names):
         print(shlex.join(recipe_command(entry, args.weights, args.gpus)))
@@ -74,8 +73,7 @@ def print_commands(args: argparse.Namespace) -> None:
 
 def print_experiments(args: argparse.Namespace) -> None:
     """Print the commands of the rows of the papers' tables, each once."""
-    with importing():
-        from reproduction.experiments import commands, read_tables
+    from reproduction.experiments import commands, read_tables
 
     lines = (shlex.join(words) for _, words in commands(read_tables()))
     print(*dict.fromkeys(lines), sep='\n')
@@ -97,9 +95,8 @@ def try_rows(args: argparse.Namespace) -> None:
 
 def print_flags(args: argparse.Namespace) -> None:
     """Print the flags that train a config, if its weights are there."""
-    with importing():
-        from reproduction.entries import find_entries
-        from reproduction.runs import recipe_flags, require_weights
+    from reproduction.entries import find_entries
+    from reproduction.runs import recipe_flags, require_weights
 
     (entry,) = find_entries([args.name])
     require_weights(entry, args.weights)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from ptnt_mm.check.coco_annotations import DetectionDataset
 from ptnt_mm.check.data_sets import LoadedDataset, as_names, misread_names
 from ptnt_mm.utils.findings import Finding, error, ok, warning
-from ptnt_mm.utils.text import counted, first_few, suggest
+from ptnt_mm.utils.text import counted, first_few, spellings, suggest
 
 
 def check_class_names(data: Sequence[LoadedDataset]) -> Iterator[Finding]:
@@ -58,6 +58,11 @@ def findings_of_names(data: LoadedDataset) -> Iterator[Finding]:
     if twice and data.stated is not None:
         what = f'metainfo.classes has duplicate names: {first_few(twice)}'
         yield error(data.name, what, 'name each class once')
+    if data.stated is not None and (groups := spellings(data.classes)):
+        names = '; '.join(first_few(map(repr, group)) for group in groups)
+        what = f'metainfo.classes has names that differ only in capitals or separators: {names}'
+        advice = 'each is a separate class; if they are one, use one spelling in the labels'
+        yield warning(data.name, what, advice)
     if isinstance(data, DetectionDataset) and data.file is not None:
         yield from _against_categories(data)
     elif data.scope == 'mmseg':
@@ -104,8 +109,8 @@ def _absent(data: DetectionDataset, absent: list[str], categories: list[str]) ->
     if data.stated is None:
         return error(
             data.name,
-            f"metainfo has no classes, and of the {len(data.classes)} of the data set's class "
-            f'{len(absent)} are not in {path}, which has {first_few(categories)}',
+            f'metainfo has no classes, and {len(absent)} of the {len(data.classes)} that the data '
+            f'set has by default are not in {path}, which has {first_few(categories)}',
             'write metainfo=dict(classes=(...)) with the names of the file',
         )
     spare = [name for name in categories if name not in data.classes]

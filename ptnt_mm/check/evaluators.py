@@ -251,7 +251,7 @@ def _outside(where: str, file: Path, parts: Sequence[_Part]) -> Iterator[Finding
             return
     if rest := known.keys() - {key for part in parts for key in part.images}:
         what = f'{len(known) - len(rest)} of the {len(known)} images of {file} are loaded'
-        advice = 'the others count as images in which nothing was found: use a file of these only'
+        advice = 'the others count as images without detections: use a file of these only'
         yield warning(where.removesuffix('_evaluator.ann_file'), what, advice)
 
 

@@ -205,7 +205,7 @@ def _suffix_of_masks(data: LoadedDataset, folders: Folders) -> str:
         return f'there is {first_few(names)}: set seg_map_suffix={names[0].removeprefix(stem)!r}'
     return (
         f'in {folder} are {endings(folder)}: data_prefix.seg_map_path, the '
-        f'names of the images and seg_map_suffix={suffix!r} must make one path'
+        f'names of the images and seg_map_suffix={suffix!r} must together make a path'
     )
 
 

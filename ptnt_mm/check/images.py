@@ -103,7 +103,7 @@ def check_images_are_there(data: Sequence[LoadedDataset]) -> Iterator[Finding]:
             makes_paths, remove = _advice(dataset)
             advice = folders.advice(missing, remove)
             if len(missing) == len(local) and not folders.instead_of(missing[0]):
-                advice = f'{makes_paths} must make one path'
+                advice = f'{makes_paths} must together make a path'
             named = map(folders.described, missing)
             yield from report_wrong(
                 Severity.ERROR, dataset.name, named, len(local), 'images not found', advice

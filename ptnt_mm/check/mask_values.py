@@ -179,7 +179,7 @@ def _out_of_range(values: _Values) -> Iterator[Finding]:
         advice = f'0 never occurs, so the masks begin at 1: {_ZERO_ON}'
     elif is_one_more:
         advice = (
-            'with 0 there is one value more than classes: if 0 is background, name it first in '
+            'with 0, there is one more value than classes: if 0 is background, name it first in '
             f'classes and write num_classes={len(values.data.classes) + 1}; if it does not '
             f'count, {_ZERO_ON}'
         )

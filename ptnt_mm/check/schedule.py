@@ -70,12 +70,12 @@ def check_learning_rate(view: ConfigView, gpus: int) -> Iterator[Finding]:
     # MMEngine scales by the images loaded at once and ignores accumulated steps.
     scaled = base and f'{lr * images * gpus / base:.3g}'
     if base is None:
-        unknown = f'{lr}; the config does not contain the batch it is for, and yours is {batch}'
+        unknown = f'{lr}; the config does not state its batch, and yours is {batch}'
         yield note(where, unknown, 'compare it with the batch of the published recipe')
     elif scale.get('enable'):
         yield ok(where, f'{lr} is for batch {base}, scaled to {scaled}')
     elif base == batch:
-        yield ok(where, f'{lr}, the one for this batch')
+        yield ok(where, f'{lr}, which is for this batch')
     else:
         summed = ' ignores accumulated steps and' if steps > 1 else ''
         scaling = f'`auto_scale_lr=True`{summed} would make it {scaled}'

@@ -97,7 +97,7 @@ def _describe_fit(path: str, file: str, report: LoadReport) -> Iterator[Finding]
     if report.drawn:
         yield warning(
             'Weights',
-            f'{len(report.drawn)} weights of {what} are not in {file} and start at random: '
+            f'{len(report.drawn)} weights of {what} are not in {file} and start random: '
             f'{first_few(report.drawn)}',
         )
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 from ptnt_mm.cli.given import checkpoint_and_images, infer_out
 from ptnt_mm.cli.json_output import json_output
 from ptnt_mm.cli.start import announce, command_line, importing, keywords
-from ptnt_mm.cli.summaries import after_new, after_pretrain, after_test, after_train
+from ptnt_mm.cli.summaries import after_new, after_pretrain, after_test, after_train, before_test
 from ptnt_mm.utils.console import for_user, show
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, Severity, closing, lines, of_kind, summary
 from ptnt_mm.utils.progress import heartbeat, named, waiting
 from ptnt_mm.utils.tables import new_listing, to_text
 from ptnt_mm.utils.terminal import show_wrapped
-from ptnt_mm.utils.text import counted, from_here, printable
+from ptnt_mm.utils.text import from_here, printable
 
 if TYPE_CHECKING:
     from mmengine.config import Config
@@ -56,7 +56,7 @@ def new(args: Namespace) -> int:
     with waiting('Checking the project'):
         found = check(config)
     wrong = [finding for finding in found if finding.severity in (Severity.ERROR, Severity.WARNING)]
-    show_wrapped('\n'.join(('ptnt check:', *lines(wrong))), column=11)
+    show_wrapped('\n'.join(('ptnt check:', *lines(wrong))))
     show(f'  {closing(found)}')
     errors = of_kind(found, Severity.ERROR)
     try:
@@ -66,8 +66,8 @@ def new(args: Namespace) -> int:
             f'{from_here(page)}: your data as the network will see it; look at it before you train'
         )
     except Exception as error:  # a project without this page is complete
-        show_wrapped(f'There is no page about the data: {one_line(error)}')
-    show(after_new(args.folder, has_errors=bool(errors)))
+        show_wrapped(f'No page about the data was written: {one_line(error)}')
+    show(after_new(args.folder, config, has_errors=bool(errors)))
     return int(bool(errors))
 
 
@@ -81,7 +81,7 @@ def check(args: Namespace) -> int:
     def on_findings(subject: str, findings: list[Finding]) -> None:
         by_subject.setdefault(subject, []).extend(findings)
         if args.verbose:
-            show_wrapped('\n'.join((subject, *lines(findings))), column=11)
+            show_wrapped('\n'.join((subject, *lines(findings))))
 
     with json_output(args.json) as write:
         config = _config_of(args)
@@ -89,7 +89,7 @@ def check(args: Namespace) -> int:
             found = check(config, **keywords('check', args), on_findings=on_findings)
         finally:  # also after Ctrl-C
             if by_subject and not args.verbose:
-                show_wrapped('\n'.join(summary(by_subject)), column=11)
+                show_wrapped('\n'.join(summary(by_subject)))
         show(closing(found))
         write([{key: for_user(text) for key, text in asdict(finding).items()} for finding in found])
     return int(bool(of_kind(found, Severity.ERROR)))
@@ -134,8 +134,7 @@ def test(args: Namespace) -> None:
         config, checkpoint = _config_and_checkpoint_of(args)
         runner = build_test(config, checkpoint, **keywords('test', args))
         if is_main_process():
-            images = counted(len(runner.test_loop.dataloader.dataset), 'image')
-            show(f'Testing {from_here(checkpoint)} on {images}')
+            show(before_test(runner, checkpoint))
         metrics = run_test(runner)
         if is_main_process():
             write(metrics)
@@ -192,7 +191,8 @@ def visualize(args: Namespace) -> None:
     config = _config_of(args)
     if checkpoint is None:
         checkpoint = best_checkpoint(find_work_dir(config))
-        print(f'Checkpoint: {checkpoint or "none; the page states the weights"}')
+        about = from_here(checkpoint) if checkpoint else 'none; the page states the weights'
+        print(f'Checkpoint: {about}')
     networks = [(config, checkpoint), *_others(args.versus or [], config)]
     print(f'Page: {visualize(networks, [*map(Path, images)], **keywords("visualize", args))}')
 
@@ -247,7 +247,7 @@ def checkpoint(args: Namespace) -> None:
 def weights(args: Namespace) -> None:
     """Print a block for each file of published weights, and the backbones of ``ptnt new``."""
     from ptnt_mm.project.backbone_table import pretrained
-    from ptnt_mm.weights.published import INSTALLED, LEADS, is_installed, published_files
+    from ptnt_mm.weights.published import INSTALLED, is_installed, published_files
 
     files = published_files().values()
     with json_output(args.json) as write:
@@ -266,9 +266,6 @@ def weights(args: Namespace) -> None:
             print(f'    {file.url or "none was published"}{password}')
         print()
         show_wrapped(_ABOUT_WEIGHTS, column=0)
-        print('\nUnconfirmed leads for PyramidTNT:')
-        for lead in LEADS:
-            show_wrapped(f'  {lead}')
         print('\nPretrained backbones for ptnt new --backbone, with top-1:')
         for source, names in pretrained().items():
             show_wrapped(f'  {source}: {", ".join(names)}')
@@ -277,7 +274,7 @@ def weights(args: Namespace) -> None:
 
 
 _ABOUT_WEIGHTS = (
-    'Top-1 is the percentage on ImageNet-1k that the publisher reports, MB 4 bytes for each '
+    'Top-1 is the accuracy on ImageNet-1k in percent, as published; MB counts 4 bytes for each '
     'parameter of the classifier. --pretrained NAME downloads a file, unless a browser is needed.'
 )
 

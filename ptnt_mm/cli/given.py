@@ -67,7 +67,7 @@ def _config(config: str | Path) -> None:
     file = Path(config)
     if file.suffix in ('.yaml', '.yml') and _names_images(file):
         raise UserError(
-            f'{config} names images and labels, and is no config: make a project of it first, '
+            f'{config} lists images and labels, and is not a config: create a project first, '
             f'`ptnt new {config} PROJECT`'
         )
     if file.is_dir() or file.suffix in ('', '.py'):

@@ -92,14 +92,14 @@ _LOCAL_RANK = Option('local_rank', '', int, 0, flags=('--local_rank', '--local-r
 
 _WORK_DIR = Option('work_dir', "folder of logs and checkpoints; by default the config's, or "
                    'work_dirs/CONFIG', Path)
-_LAUNCHER = Option('launcher', 'what started this process, if there are several', default='none',
+_LAUNCHER = Option('launcher', 'what starts the processes of a distributed run', default='none',
                    choices=('none', 'pytorch', 'slurm', 'mpi'))
 _DEVICE = Option('device', 'cpu, cuda or cuda:1; by default the best available')
 _CUDA_GRAPHS = Switch('cuda_graphs', 'run backbone and neck as CUDA graphs')
 _TILE = number(int, '0 or an integer from 32', lambda value: value == 0 or value >= 32)
 _REPLACE = Switch('overwrite', 'replace an existing file')
 _JSON = (
-    Option('json', 'also write JSON to this file; - prints it, and the text goes to standard '
+    Option('json', 'also write JSON to this file; - prints it, and moves the text to standard '
            'error', Path, metavar='FILE'),
     Switch('overwrite', 'replace the file of --json if it exists'),
 )
@@ -117,8 +117,7 @@ ptnt new photos/bccd bccd
 ptnt train bccd
 """,
     words=(
-        Argument('data', "the folder of images and labels, or YOLO's data.yaml in it; only read",
-                 Path),
+        Argument('data', "folder of images and labels, or YOLO's data.yaml in it; only read", Path),
         Argument('folder', 'the project to create: a config and labels', Path),
     ),
     keywords=(
@@ -127,8 +126,9 @@ ptnt train bccd
                'recognised by default'),
         Option('task', 'detection, instance, semantic or classification; by default the one that '
                'uses most of the labels'),
-        Option('pairs', 'the names of images and their masks, with {} for what both share, such as '
-               "'images/{}.jpg masks/{}_m.png'; found by their words by default", patterns,
+        Option('pairs', 'patterns of the paths of images and masks, with {} for what both share: '
+               "'images/{}.jpg masks/{}_m.png'; by default, their names are compared",
+               patterns,
                metavar='PATTERNS'),
         Option('detector', 'gfl, atss, tood, rtmdet, retinanet or cascade for boxes; mask_rcnn, '
                'condinst, solov2 or rtmdet_ins for masks; semantic_fpn, segformer or upernet for '
@@ -139,18 +139,18 @@ ptnt train bccd
         Option('weights', 'weights of the backbone: a file, an address, hf:OWNER/NAME, a name from '
                "ptnt weights, 'published', or 'none' for random initialisation; by default the "
                'published ones, if they are available', metavar='WEIGHTS'),
-        Option('size', 'the longer side of images in training, from 32; chosen by default',
+        Option('size', 'longer side of training images, at least 32; chosen by default',
                at_least(32), metavar='PIXELS'),
-        Option('tile', 'the side of the tiles that larger training images are cut into, from '
-               '32, or 0 to keep them whole; by default only where small objects need it', _TILE,
+        Option('tile', 'side of the tiles that larger training images are cut into, at least 32, '
+               'or 0 to keep images whole; by default only where small objects need it', _TILE,
                metavar='PIXELS'),
         Option('epochs', 'number of passes through the images; chosen by default', positive),
-        Option('val_share', 'the share of the images to validate with, 0.2 by default, if the '
-               'data has no validation split',
+        Option('val_share', 'share of the images to validate on, 0.2 by default, if the data '
+               'has no validation split',
                number(float, 'a number between 0 and 1', lambda value: 0 < value < 1),
                metavar='SHARE'),
-        Option('like', 'a previous project, whose images keep their splits; others are split by '
-               'the same rule', Path, metavar='PROJECT'),
+        Option('like', 'a previous project: its images keep their splits, and new ones are split '
+               'by the same rule', Path, metavar='PROJECT'),
     ),
     function='create_project',
 )
@@ -169,15 +169,16 @@ ptnt train retinanet_ptnt_s_1x --pretrained ptnt_s_82.0.pth.tar --auto-scale-lr
         Option('pretrained', 'weights of the backbone: a file, an address, hf:OWNER/NAME, or a '
                "name from ptnt weights, such as tnt_s; freezes the stem's BatchNorm",
                metavar='WEIGHTS'),
-        Option('load_from', 'start from the weights of a whole model, which may be that of another '
-               'project; heads may differ', metavar='PATH'),
+        Option('load_from', 'start from the weights of a whole model, or of another project; heads '
+               'may differ', metavar='PATH'),
         Option('resume', 'continue from a checkpoint, by default the newest in the work dir',
                metavar='PATH', alone='auto'),
         Switch('overwrite', 'delete the output of an earlier run in the work dir',
                instead_of='resume'),
-        Option('epochs', "number of epochs; by default the config's. The learning rate, switches "
-               'of pipelines, averaged weights and evaluations follow', positive, metavar='N'),
-        Switch('amp', 'mixed precision, on an accelerator'),
+        Option('epochs', "number of epochs; by default the config's. The learning rate, pipeline "
+               'switches, weight averaging and evaluations are adjusted to it', positive,
+               metavar='N'),
+        Switch('amp', 'mixed precision, on an accelerator or a CPU that computes in bfloat16'),
         Switch('auto_scale_lr', 'scale the learning rate with the batch'),
         Switch('sync_bn', 'BatchNorm over the images of all GPUs'),
         _CUDA_GRAPHS,
@@ -197,7 +198,7 @@ ptnt pretrain photos start.safetensors --backbone ptnt_ti
 ptnt new labelled project --backbone ptnt_ti --weights start.safetensors
 """,
     words=(
-        Argument('images', 'the folder of images; folders in it count too', Path),
+        Argument('images', 'folder of images, with its subfolders', Path),
         Argument('file', 'the file of weights to write, .safetensors (float16) or .pth', Path),
         _cfg_options('optim_wrapper.optimizer.lr=5e-4 model.mosaic=0'),
         _LOCAL_RANK,
@@ -211,17 +212,17 @@ ptnt new labelled project --backbone ptnt_ti --weights start.safetensors
                'project whose backbone is trained', default='efficientnet_lite0', metavar='NAME'),
         Option('teacher_weights', "the teacher's weights; by default the published ones, or the "
                'best checkpoint of its project', metavar='WEIGHTS'),
-        Option('views', 'images seen in all', positive, 200_000, metavar='N'),
-        Option('size', 'side of a view, from 64; half of the steps see mosaics of four views',
+        Option('views', 'number of views to train on in total', positive, 200_000, metavar='N'),
+        Option('size', 'side of a view, at least 64; half of the steps see mosaics of four views',
                at_least(64), 128, metavar='PIXELS'),
-        Option('batch', 'views in a step of one process, from 2', at_least(2), 16, metavar='N'),
+        Option('batch', 'views per step and process, at least 2', at_least(2), 16, metavar='N'),
         Option('work_dir', 'folder of logs and checkpoints; by default work_dirs/FILE without its '
                'suffix', Path),
         Option('resume', 'continue from a checkpoint, by default the newest in the work dir',
                metavar='PATH', alone='auto'),
         Switch('overwrite', 'delete the output of an earlier run, and replace the file',
                instead_of='resume'),
-        Switch('amp', 'mixed precision; on a CPU, faster only if it computes with bfloat16'),
+        Switch('amp', 'mixed precision, on an accelerator or a CPU that computes in bfloat16'),
         Switch('compile', 'compile the backbone: minutes at the start, then up to twice as fast'),
         Option('log', 'also log losses there', choices=('tensorboard', 'wandb', 'mlflow')),
         Option('seed', 'seed of every random choice; by default 0', seed),
@@ -242,7 +243,7 @@ ptnt test retinanet_ptnt_s_1x work_dirs/retinanet_ptnt_s_1x/epoch_12.pth
         _LAUNCHER,
         Option('out', 'file for all predictions', Path, metavar='FILE.pkl'),
         Option('show_dir', 'folder for pictures of predictions', Path),
-        Switch('tta', 'average over scales and mirroring'),
+        Switch('tta', 'average over the sizes and the mirroring that training used'),
         _CUDA_GRAPHS,
     ),
 )
@@ -271,14 +272,14 @@ ptnt infer photos model.onnx
         Switch('draw', 'write no pictures', default=True, flags=('--no-draw',)),
         Option('labels', 'also write what a detector finds as label files, to correct them in '
                'CVAT, Label Studio or LabelMe', choices=('coco', 'yolo', 'voc', 'labelme')),
-        Option('tile', 'cut images that are larger into tiles of this side, and merge the objects '
-               'of all tiles; for detectors. By default as the config tests; 0 for whole images',
+        Option('tile', 'cut larger images into tiles of this side and merge their objects; for '
+               'detectors. By default as in evaluations with the config; 0 for whole images',
                _TILE, metavar='PIXELS'),
-        Option('overlap', 'the share of a tile that neighbours have in common: 0.2 by default',
+        Option('overlap', 'share of a tile that overlaps the next one: 0.2 by default',
                number(float, 'a number from 0 and below 1', lambda value: 0 <= value < 1),
                metavar='SHARE'),
-        Switch('track', 'number the objects of a video or of a folder of frames, and keep the '
-               'number of each; needs the package trackers'),
+        Switch('track', 'give each object one number through a video or a folder of frames; needs '
+               'the package trackers'),
         Switch('show', 'show a video or a webcam in a window; q ends it'),
         _CUDA_GRAPHS,
         _DEVICE,
@@ -305,7 +306,8 @@ ptnt export retinanet_ptnt_s_1x epoch_12.pth --out model.onnx
         Option('size', 'a fixed height and width in pixels: the fastest', positive,
                metavar=('H', 'W'), nargs=2),
         Switch('half', 'store weights as float16'),
-        Option('calibrate', 'typical images, to quantise to 8 bits with', Path, metavar='FOLDER'),
+        Option('calibrate', 'folder of typical images, to measure the ranges of values on',
+               Path, metavar='FOLDER'),
         Switch('evaluate', "print the file's metrics on the test set"),
         _REPLACE,
     ),
@@ -357,8 +359,8 @@ ptnt visualize configs/retinanet_ptnt_s_1x.py work_dirs/.../epoch_12.pth photo.j
                not_negative, (), 'C', nargs='+'),
         Option('blocks', 'blocks to show, counted from 1 in the whole backbone; by default the '
                'last of each stage, or the first, middle and last', positive, (), 'B', nargs='+'),
-        Option('out', 'folder of the page: work_dirs/visualize/CONFIG by default', Path,
-               metavar='DIR'),
+        Option('out', 'folder of the page: by default PROJECT/visualize or '
+               'work_dirs/visualize/CONFIG', Path, metavar='DIR'),
         Switch('overwrite', 'replace an earlier page'),
         _DEVICE,
     ),

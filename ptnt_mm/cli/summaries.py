@@ -10,9 +10,10 @@ from ptnt_mm.utils.console import for_user, show
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.metrics import readable
 from ptnt_mm.utils.tables import listed, new_listing, to_text
-from ptnt_mm.utils.text import duration, from_here
+from ptnt_mm.utils.text import counted, duration, from_here
 
 if TYPE_CHECKING:
+    from mmengine.config import Config
     from mmengine.runner import Runner
 
 _OF_TRAINING = (
@@ -28,14 +29,22 @@ _OF_TRAINING = (
 _MOST = 30  # classes
 
 
-def after_new(folder: Path, has_errors: bool) -> str:
+def after_new(folder: Path, config: 'Config', has_errors: bool) -> str:
     """The commands that follow."""
+    from ptnt_mm.config.view import ConfigView
+    from ptnt_mm.export.export import suggested_size
+
     project = shlex.quote(str(folder))
     if has_errors:
         return f'Next: correct the errors above, then check again:\n  ptnt check {project}'
-    following = [f'  ptnt {word} {project}' for word in ('train', 'test', 'report', 'infer PHOTOS')]
-    following += [f'  ptnt export {project} --out model.onnx']
-    others = 'ptnt weights lists other pretrained backbones, for --backbone'
+    view = ConfigView(config)
+    # Scores on the validation images come with training.
+    test = ['test'] if view.has_test_images else []
+    following = [f'  ptnt {word} {project}' for word in ('train', *test, 'report', 'infer PHOTOS')]
+    if size := suggested_size(config):
+        height, width = size
+        following.append(f'  ptnt export {project} --out model.onnx --size {height} {width}')
+    others = 'ptnt weights lists other pretrained backbones for --backbone'
     return '\n'.join(('Next:', *following, others))
 
 
@@ -52,6 +61,7 @@ def after_pretrain(file: Path, backbone: str) -> str:
 
 def after_train(runner: 'Runner', args: Namespace) -> str:
     """The scores of the best evaluation, the paths of the results, and the next commands."""
+    from ptnt_mm.config.view import ConfigView
     from ptnt_mm.engine.run_checkpoints import best_checkpoint, latest_checkpoint
     from ptnt_mm.engine.run_display import display_of
     from ptnt_mm.engine.runner import log_file
@@ -69,22 +79,43 @@ def after_train(runner: 'Runner', args: Namespace) -> str:
     paths = dict(
         checkpoint=last, best=None if best == last else best, log=log_file(), curves=curves
     )
-    following = [f'  {shlex.join(["ptnt", "report", from_here(work_dir)])}']
+    following = [['ptnt', 'report', from_here(work_dir)]]
     if best:
         # In its own work dir, the checkpoint of an unchanged config is found without its name.
         options = [word for word in args.cfg_options if not word.startswith(_OF_TRAINING)]
         changed = [str(best)] if args.work_dir or options else []
         options = ['--cfg-options', *options] if options else []
-        words = ['ptnt', 'infer', 'PHOTOS', args.config, *changed, *options]
-        following.append(f'  {shlex.join(words)}')
+        view = ConfigView(runner.cfg)
+        if view.has_test_images:
+            root = ['--data-root', str(args.data_root)] if args.data_root else []
+            following.insert(0, ['ptnt', 'test', args.config, *changed, *root, *options])
+        following.append(['ptnt', 'infer', 'PHOTOS', args.config, *changed, *options])
     display = display_of(runner)
     parts = [
         f'Done in {duration(display.took)}{display.summary and ": "}{display.summary}',
         class_table(display.classes),
         listed({name: from_here(path) for name, path in paths.items() if path}),
-        '\n'.join(['Next:', *following]),
+        '\n  '.join(['Next:', *map(shlex.join, following)]),
     ]
     return '\n\n'.join(filter(None, parts))
+
+
+def before_test(runner: 'Runner', checkpoint: str) -> str:
+    """The first line of a test: the checkpoint, the number of images and views, the split."""
+    from ptnt_mm.config.tta import views_of
+    from ptnt_mm.config.view import ConfigView
+
+    view = ConfigView(runner.cfg)
+    parts = [
+        f'Testing {from_here(checkpoint)} on '
+        + counted(len(runner.test_loop.dataloader.dataset), 'image')
+    ]
+    if (views := views_of(view.test.pipeline)) > 1:
+        parts.append(f'each in {views} views')
+    if not view.has_test_images:
+        chose = ', which chose this checkpoint' if Path(checkpoint).name.startswith('best_') else ''
+        parts.append(f'the same as in validation{chose}')
+    return ', '.join(parts)
 
 
 def after_test(metrics: dict[str, float], runner: 'Runner', args: Namespace) -> str:

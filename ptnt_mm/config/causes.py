@@ -26,7 +26,7 @@ class Kind(Enum):
     # While a data set is built (`build_errors.py`):
     DATA = auto()  # its files are not there
     # While a config is read (`config/read.py`), or a host is imported (`config/hosts.py`):
-    SYNTAX = auto()  # a file is not Python
+    SYNTAX = auto()  # a file is not Python, or does not fit its base config
     PACKAGE = auto()  # one is not installed
 
 
@@ -102,6 +102,12 @@ CAUSES = (
     ),
     Cause(Kind.DATA, by.missing_file, '{missing} does not exist', '{how}'),
     Cause(Kind.SYNTAX, by.invalid_syntax, 'SyntaxError: {message} ({file}, line {line})'),
+    Cause(
+        Kind.SYNTAX,
+        by.dict_over_value,
+        '{key} is a dict, but of type {kind} in the base config',
+        'To replace it, add _delete_=True to the dict',
+    ),
     Cause(
         Kind.PACKAGE,
         by.absent_setuptools,

@@ -1,6 +1,5 @@
 """Names of a model's classes, their colours, and their order in a checkpoint and in data."""
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,7 +7,7 @@ from torch import nn
 
 from ptnt_mm.utils.colours import palette_of
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import counted, first_few, printable
+from ptnt_mm.utils.text import counted, first_few, folded, printable
 
 _LISTED = 20  # names of an order that an error shows
 
@@ -40,8 +39,9 @@ def find_classes(meta: dict, data: Mapping, model: nn.Module) -> dict[str, Any]:
 def compare_class_names(meta: dict, data: object, model: nn.Module, source: str) -> str | None:
     """Compare the class names in a checkpoint with those of data: labels are their indices.
 
-    Names that differ only in case, spaces, hyphens or underscores are equal. They are only compared
-    if the checkpoint, the data and a part of the model have the same number of classes.
+    Names that differ only in case, or in spaces, hyphens or underscores between words, are equal.
+    They are only compared if the checkpoint, the data and a part of the model have the same number
+    of classes.
 
     Args:
         meta: Metadata of the checkpoint.
@@ -64,7 +64,7 @@ def compare_class_names(meta: dict, data: object, model: nn.Module, source: str)
         return None
     stored, named = [*map(str, stored)], [*map(str, named)]
     if sorted(stored) != sorted(named):
-        stored_keys, keys = [*map(_folded, stored)], [*map(_folded, named)]
+        stored_keys, keys = [*map(folded, stored)], [*map(folded, named)]
     else:
         stored_keys, keys = stored, named
     unlike = [i for i, pair in enumerate(zip(stored_keys, keys, strict=True)) if len({*pair}) > 1]
@@ -108,7 +108,3 @@ def _of_checkpoint(meta: dict) -> dict:
 
 def _are_names(names: object) -> bool:
     return isinstance(names, (list, tuple))
-
-
-def _folded(name: str) -> str:
-    return re.sub(r'[\s_-]+', '', name).casefold()

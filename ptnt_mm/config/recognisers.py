@@ -121,6 +121,13 @@ def invalid_syntax(error: BaseException) -> dict | None:
     return None
 
 
+def dict_over_value(error: BaseException) -> dict | None:
+    """MMEngine's error about a dict in the place of another type in a base config."""
+    said = r"(\w+)=.* in child config cannot inherit from base .* of type <class '([\w.]+)'>"
+    found = isinstance(error, TypeError) and re.match(said, str(error), re.DOTALL)
+    return dict(key=found[1], kind=found[2].split('.')[-1]) if found else None
+
+
 def _absent(error: BaseException) -> set[str] | None:
     """The words of the message about a package that is not installed."""
     is_absent = isinstance(error, ModuleNotFoundError)

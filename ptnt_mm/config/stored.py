@@ -8,7 +8,6 @@ from contextlib import suppress
 from mmengine.config import Config, ConfigDict
 
 from ptnt_mm.config.literals import literal
-from ptnt_mm.config.settings import flat_settings
 from ptnt_mm.utils.text import printable
 
 # Characters: the longest config of the hosts has 270,000. Syntax trees are 100 times as large.
@@ -50,8 +49,35 @@ def changed_settings(stored: ConfigDict, config: Config) -> Iterator[str]:
     """Differences between stored settings, if known, and the runner's; one line each."""
     if not stored:
         return
-    before, now = flat_settings(stored), flat_settings(stored_config(config.pretty_text))
-    for key in sorted(before.keys() | now.keys()):
-        if before.get(key) != now.get(key) and not key.startswith(_PER_START_KEYS):
-            line = f'{key}, from {before.get(key, "nothing")} to {now.get(key, "nothing")}'
-            yield printable(line, 1000)
+    for key, before, now in _differences(stored, stored_config(config.pretty_text)):
+        if not key.startswith(_PER_START_KEYS):
+            yield printable(f'{key}, from {before} to {now}', 1000)
+
+
+def _differences(before: object, now: object, path: str = '') -> Iterator[tuple[str, str, str]]:
+    """Yield the path of each difference between two settings, and both values as text."""
+    sides = [{} if side is _NOTHING else side for side in (before, now)]
+    if all(isinstance(side, dict) for side in sides) and any(sides):
+        before, now = sides
+        for key in sorted(before.keys() | now.keys(), key=str):
+            inner = f'{path}.{key}' if path else str(key)
+            yield from _differences(before.get(key, _NOTHING), now.get(key, _NOTHING), inner)
+    elif _are_lists_of_dicts(before, now):
+        for i, pair in enumerate(zip(before, now, strict=True)):
+            yield from _differences(*pair, f'{path}[{i}]')
+    elif repr(before) != repr(now):
+        yield path, *('nothing' if value is _NOTHING else repr(value) for value in (before, now))
+
+
+def _are_lists_of_dicts(before: object, now: object) -> bool:
+    """Whether both are lists of dicts, of equal length and with the same types."""
+    both = (before, now)
+    if not all(isinstance(value, list) for value in both) or len(before) != len(now):
+        return False
+    types = [
+        [item.get('type') if isinstance(item, dict) else None for item in value] for value in both
+    ]
+    return types[0] == types[1] and None not in types[0]
+
+
+_NOTHING = object()

@@ -1,6 +1,8 @@
-"""Test-time augmentation: that of a config, or its own size, smaller, larger and mirrored."""
+"""Test-time augmentation: that of a config, or the sizes and mirroring that training used."""
 
 import copy
+import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,8 +13,13 @@ from ptnt_mm.config.settings import dicts_within, loads_annotations, short_name,
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, warning
+from ptnt_mm.utils.numbers import is_integer, is_pair
 
 _FACTORS = (1.0, 0.75, 1.25)  # of the size of test images
+_NEAR = 1.1  # times the sizes in training, at which a model works as well
+_CHANGES_SIZE = re.compile(
+    'affine|expand|miniou|mixup|mosaic|resizedcrop|scale(jitter|rotate)', re.I
+)
 _FAR = 1.5  # times that size, at which a model has not been trained
 _MIRRORED = ('flip', 'flip_direction')  # what merging needs to know
 
@@ -20,12 +27,14 @@ _MIRRORED = ('flip', 'flip_direction')  # what merging needs to know
 def with_tta(view: ConfigView) -> ConfigView:
     """A copy of a config, viewed, whose test data and model are those of ``ptnt test --tta``.
 
-    Without ``tta_pipeline``, the views of an image are made by its test pipeline, at three sizes if
-    that resizes, and each also mirrored. Without ``tta_model``, their predictions are merged by the
-    host's: boxes by non-maximum suppression, the scores of pixels and images by their mean.
+    Without ``tta_pipeline``, the views of an image are made by its test pipeline: also at 0.75 and
+    1.25 times the size if training used such sizes, and each mirrored if training mirrored. Without
+    ``tta_model``, their predictions are merged by the host's: boxes by non-maximum suppression, the
+    scores of pixels and images by their mean.
 
     Raises:
-        UserError: if the config states only one of the two, and the host has no such model.
+        UserError: if there is no ``tta_pipeline`` and training used one size without mirroring, or
+            if there is no ``tta_model`` and the host has none.
     """
     view = ConfigView(copy.deepcopy(view.config))
     config = view.config
@@ -33,11 +42,25 @@ def with_tta(view: ConfigView) -> ConfigView:
         if view.host is None:
             raise UserError(f'`tta=True` needs tta_model and tta_pipeline in {view.name}')
         config.tta_model = _model(view)
-    pipeline = config.get('tta_pipeline')
+    stated = config.get('tta_pipeline')
+    trained = [step for part in view.train.data_sets for _, step in dicts_within(part.pipeline, '')]
     for data_set in view.test.data_sets:
-        data_set.settings['pipeline'] = pipeline or _pipeline(data_set.pipeline)
+        if not stated and not data_set.pipeline:
+            raise UserError(f'`tta=True` needs a test pipeline, and {view.name} has none')
+        pipeline = stated or _pipeline(data_set.pipeline, trained)
+        if not stated and views_of(pipeline) == 1:
+            reason = 'training used one size and did not mirror, so there is nothing to average'
+            advice = f'to choose views, add tta_pipeline to {view.name}'
+            raise UserError(f'`tta=True`: {reason}; {advice}')
+        data_set.settings['pipeline'] = pipeline
     config.tta_pipeline = view.test.pipeline
     return view
+
+
+def views_of(pipeline: Sequence[Mapping]) -> int:
+    """The number of views of an image that a test pipeline makes."""
+    steps = [step for step in pipeline if type_name(step) == 'TestTimeAug']
+    return math.prod(len(choices) for step in steps for choices in step['transforms'])
 
 
 def check_tta_scales(view: ConfigView) -> Iterator[Finding]:
@@ -63,8 +86,13 @@ def _model(view: ConfigView) -> dict[str, Any]:
     return dict(settings, tta_cfg=dict(nms=nms, max_per_img=most))
 
 
-def _pipeline(steps: Sequence[Mapping]) -> list[dict]:
-    """A test pipeline with several views of an image; masks and boxes stay those of the image."""
+def _pipeline(steps: Sequence[Mapping], trained: Sequence[Mapping]) -> list[dict]:
+    """A test pipeline with several views of an image; masks and boxes stay those of the image.
+
+    Args:
+        steps: The test pipeline.
+        trained: All transforms of training; empty if they are unknown.
+    """
     *steps, packing = [ConfigDict(step) for step in steps]
     first = next((i for i, step in enumerate(steps) if short_name(step) == 'Resize'), 1)
     labels = [step for step in steps if loads_annotations(short_name(step))]
@@ -73,12 +101,50 @@ def _pipeline(steps: Sequence[Mapping]) -> list[dict]:
     views = []
     if after and _resizes(after[0]):
         resize, *after = after
-        views = [[_scaled(resize, factor) for factor in _FACTORS]]
+        views = [[_scaled(resize, factor) for factor in _factors(trained, resize['scale'])]]
     if 'meta_keys' in packing:
         packing = dict(packing, meta_keys=(*dict.fromkeys((*packing.meta_keys, *_MIRRORED)),))
-    flips = [dict(type='RandomFlip', prob=prob) for prob in (1.0, 0.0)]
+    mirrors = not trained or any(map(_mirrors, trained))
+    flips = [dict(type='RandomFlip', prob=prob) for prob in ((1.0, 0.0) if mirrors else (0.0,))]
     views += [[step] for step in after] + [flips] + [[step] for step in (*labels, packing)]
     return [*before, dict(type='TestTimeAug', transforms=views)]
+
+
+def _factors(trained: Sequence[Mapping], size: Sequence[int]) -> list[float]:
+    """The factors of a size, (width, height) in pixels, at which images were seen in training."""
+    seen = [factor for step in trained for factor in _factors_of(step, size)] or [1.0]
+    low, high = min(seen) / _NEAR, max(seen) * _NEAR
+    return [f for f in _FACTORS if f == 1 or not trained or low <= f <= high]
+
+
+def _factors_of(step: Mapping, size: Sequence[int]) -> list[float]:
+    """The factors of a size to which a transform resizes; none if it does not resize."""
+    if _CHANGES_SIZE.search(type_name(step)):
+        return [*_FACTORS]
+    if type_name(step) not in ('Resize', 'RandomResize', 'RandomChoiceResize'):
+        return []
+    # As mmcv does, with the ratio of the sides kept.
+    fits = [min(max(scale) / max(size), min(scale) / min(size)) for scale in _scales(step)]
+    return [fit * ratio for fit in fits for ratio in step.get('ratio_range') or (1,)]
+
+
+def _scales(step: Mapping) -> list[Sequence[float]]:
+    """The sizes that a transform chooses from, as mmcv reads them: an integer is a square."""
+    if 'scales' in step:
+        stated = step['scales'] if isinstance(step['scales'], list) else [step['scales']]
+    else:
+        scale = step.get('scale')
+        are_several = isinstance(scale, (list, tuple)) and all(map(is_pair, scale))
+        stated = scale if are_several else [scale]
+    pairs = [(scale, scale) if is_integer(scale) else scale for scale in stated]
+    return [pair for pair in pairs if is_pair(pair)]
+
+
+def _mirrors(step: Mapping) -> bool:
+    """Whether a transform mirrors from left to right."""
+    name, direction = type_name(step).lower(), step.get('direction') or 'horizontal'
+    is_horizontal = 'vertical' not in name and 'horizontal' in direction
+    return 'flip' in name and is_horizontal and step.get('prob', step.get('p')) != 0
 
 
 def _resizes(step: Mapping) -> bool:

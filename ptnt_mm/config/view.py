@@ -59,6 +59,11 @@ class ConfigView:
         """``train``, ``val`` or ``test``, by name."""
         return {split.name: split for split in (self.train, self.val, self.test)}[name]
 
+    @property
+    def has_test_images(self) -> bool:
+        """Whether images are tested that are not those of validation."""
+        return bool(self.test.data_sets) and self.test.sources != self.val.sources
+
     def require_files(self, splits: Iterable[str]) -> None:
         """Raise a UserError if annotation files or image folders of some splits are missing.
 
@@ -72,7 +77,7 @@ class ConfigView:
             data_sets = (data_set for split in splits for data_set in self.split(split).data_sets)
             roots = {root for data_set in data_sets if (root := data_set.path('.')) is not None}
             elsewhere = (
-                f'If a folder elsewhere has these: `data_root=FOLDER`, or change the path in '
+                f'If these are in another folder, pass `data_root=FOLDER`, or change the path in '
                 f'{self.name}. '
             ) * (not all(root.exists() for root in roots))
             raise UserError(
@@ -248,8 +253,8 @@ class Split:
 
     @property
     def pipeline(self) -> tuple[dict, ...]:
-        """The transforms of the first data set's images."""
-        return self.data_sets[0].pipeline
+        """The transforms of the first data set's images; empty without any data set."""
+        return next((data_set.pipeline for data_set in self.data_sets), ())
 
     @property
     def evaluators(self) -> list[Mapping]:
@@ -274,6 +279,15 @@ class Split:
     def is_measured(self) -> bool:
         """Whether predictions are evaluated, and not only written to a file."""
         return any(not evaluator.get('format_only') for evaluator in self.evaluators)
+
+    @property
+    def sources(self) -> list[dict]:
+        """The settings of its data sets, without what is done with the images."""
+        left_out = ('pipeline', 'test_mode')
+        return [
+            {key: value for key, value in data_set.settings.items() if key not in left_out}
+            for data_set in self.data_sets
+        ]
 
     @property
     def files(self) -> list[Path]:

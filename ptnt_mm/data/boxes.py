@@ -94,14 +94,14 @@ BOX_RULES = (
     LabelRule(
         'boxes of negative size',
         Severity.ERROR,
-        f'their corners are exchanged, or they are written in another form; {_DROPPED}',
+        f'their corners are swapped, or the format is a different one; {_DROPPED}',
         outcome=Outcome.LEFT_OUT,
         applies_to=lambda boxes: (boxes.values[:, 2:] < 0).any(axis=1),
     ),
     LabelRule(
         'boxes less than 1 pixel wide or high',
         Severity.WARNING,
-        f'{_DROPPED}, and the object is background',
+        f'{_DROPPED}, and the object is learned as background',
         outcome=Outcome.LEFT_OUT,
         applies_to=lambda boxes: (boxes.values[:, 2:] < 1).any(axis=1),
     ),
@@ -116,7 +116,7 @@ BOX_RULES = (
     LabelRule(
         'boxes with less than 1 pixel inside their images',
         Severity.WARNING,
-        'nothing of the object can be seen: correct or remove them',
+        'almost nothing of the object is visible: correct or remove them',
         outcome=Outcome.LEFT_OUT,
         applies_to=lambda boxes: boxes.least_inside < 1,
     ),
@@ -133,7 +133,7 @@ BOX_RULES = (
         'they are clipped',
         outcome=Outcome.CLIPPED,
         applies_to=lambda boxes: boxes.is_beyond,
-        advice_if_many='they are clipped; are they of these images, in this size?',
+        advice_if_many='they are clipped; do they belong to these images, at this size?',
     ),
     LabelRule(
         'areas that do not match the boxes in pixels',
@@ -324,7 +324,7 @@ def find_cause(boxes: Boxes, form: BoxForm, in_pixels: bool = True) -> Cause | N
     chosen = boxes.is_finite.copy()
     chosen[chosen] = is_wrong
     unit = 'pixels' if in_pixels else 'shares of the width and height'
-    advice = f'expected {form.text} in {unit}, of the images as they are: convert the boxes'
+    advice = f'expected {form.text} in {unit} of the images as they are: convert the boxes'
     return Cause(what, advice, chosen)
 
 
@@ -380,17 +380,18 @@ def _cause(boxes: Boxes, form: BoxForm, in_pixels: bool) -> tuple[str, np.ndarra
     if misfits.sum() < 2 or _outside_share(boxes, misfits) < _FAR:
         return '', misfits
     if other := _other_form(written, boxes.sizes, form, in_pixels, share):
-        return f'boxes not inside their images, and all would be as {other}', misfits
+        return f'boxes not inside their images, but all fit when read as {other}', misfits
     # As after two files were joined.
     is_common = share >= MANY and misfits.sum() >= _SURE
     if is_common and not _misfit(CORNERS.read(written[misfits]), boxes.sizes[misfits]):
-        return f'boxes not inside their images, and these would be as {CORNERS.text}', misfits
+        return f'boxes not inside their images, but these fit when read as {CORNERS.text}', misfits
     if share < _MOST or len(written) < _ENOUGH:
         return '', misfits
     reach = np.quantile(boxes.corners[:, 2:] / boxes.sizes, 0.99, axis=0)
     across, down = (f'{part:.0%}' for part in reach)
     what = f'they reach to {across} of the width and {down} of the height'
-    return f'boxes not inside their images, as if of others or of a different size: {what}', misfits
+    unlike = 'as if they were of other images or of a different size'
+    return f'boxes not inside their images, {unlike}: {what}', misfits
 
 
 def _other_form(

@@ -26,7 +26,7 @@ BLURRED = 32
 
 NAMES = 'mask_classes.txt'  # a class name on each line, in the order of the indices
 
-NO_CLASS = 'masks with values of no class'
+NO_CLASS = 'masks with values that are not classes'
 
 _MANY = 300  # values; files with more are photographs, or have object numbers
 _MAIN = 64  # values that cover nearly all of a mask with soft edges

@@ -62,7 +62,7 @@ def read_coco(path: Path, needed: tuple[str, ...] = _KINDS) -> CocoFile:
         counts = Counter(entry['id'] for entry in entries[kind])
         repeated = [f'{number} ({count} times)' for number, count in counts.items() if count > 1]
         if repeated:
-            what = f'ids of several {kind}: {first_few(repeated)}'
+            what = f'ids used by several {kind}: {first_few(repeated)}'
             problems.append((what, f'the later one replaces the earlier: {JOINED}'))
     images = {image['id']: image for image in entries['images']}
     categories = {category['id'] for category in entries['categories']}
@@ -109,10 +109,10 @@ def not_in_file(key: str) -> str:
 
 
 def why_shifted(used: set, known: set) -> str:
-    """Say that labels count classes from another number than their names; empty if they do not.
+    """Say that labels number classes from another start than their names; empty if they do not.
 
     A small data set may have no objects of some classes. So it is enough that all ids in use are
-    those of a shifted list, and that one of them is no class.
+    those of a shifted list, and that one of them is not a class.
 
     Args:
         used: Ids of classes that labels have.
@@ -124,9 +124,9 @@ def why_shifted(used: set, known: set) -> str:
         shifted = {value + step for value in known}
         if used <= shifted and (strangers := used - known):
             return (
-                f'the labels count classes from {min(shifted)}, their names from {min(known)}, as '
-                f'if all objects had the class of a neighbour: change the numbers, or add a name '
-                f'for {min(strangers)} if that is one more class'
+                f'the labels number classes from {min(shifted)}, but the names start at '
+                f'{min(known)}, so every object may have the wrong class: change the numbers, or '
+                f'add a name for {min(strangers)} if it is a class too'
             )
     return ''
 

@@ -1,5 +1,7 @@
 """Recognise the format of the labels in a folder, and read them."""
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,13 +29,13 @@ from ptnt_mm.data.formats.class_tables import read_table
 from ptnt_mm.data.formats.format import DAMAGED, EMPTY, UNREADABLE, Format
 from ptnt_mm.data.formats.mask_pairs import find_pairs, has_folder_of_masks
 from ptnt_mm.data.image_files import decoded
-from ptnt_mm.data.labels import TASKS, LabelledImage, Labels, counted_classes
+from ptnt_mm.data.labels import TASKS, LabelledImage, Labels, Outcome, counted_classes
 from ptnt_mm.data.many_files import grouped, on_threads
 from ptnt_mm.data.predictions import LABELS
 from ptnt_mm.data.tree import Tree
 from ptnt_mm.data.unsupported import Seen, unsupported_labels
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import first_few, printable, unknown_name
+from ptnt_mm.utils.text import counted, first_few, printable, spellings, unknown_name
 
 FORMATS = (
     coco.FORMAT,
@@ -91,7 +93,8 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
 
     Args:
         tree: The folder.
-        name: The requested format; None for the first that is found.
+        name: The requested format; None for the first that is found, or another with labels for
+            more than twice as many images.
         task: The requested task; formats without labels for it are skipped.
 
     Raises:
@@ -110,7 +113,7 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
     found: list[tuple[Format, str]] = []
     for form in forms:
         # Comparing the names of many pictures takes long. Beside label files it is done only if a
-        # folder has a name for masks. Files with a mask for each object are no class masks.
+        # folder has a name for masks. Files with a mask for each object are not class masks.
         is_clear = any(other in fit for other, _ in found)
         of_objects = any(other is object_masks.FORMAT for other, _ in found)
         if is_clear and form in _BY_NAMES and (of_objects or not has_folder_of_masks(tree)):
@@ -119,16 +122,17 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
             found.append((form, why))
     if (name or task) and not any(form in fit for form, _ in found):
         found += [(form, why) for form in reversed(fit) if (why := form.find_any(tree))]
-    chosen = next(((form, why) for form, why in found if form in fit), None)
+    fitting = [(form, why) for form, why in found if form in fit]
+    chosen = _larger(tree, fitting) if fitting else None
     if chosen is None and task is not None and name is None and found:
         has = '; '.join(f'{form.title} ({why}) for {", ".join(form.tasks)}' for form, why in found)
         message = without_labels(task, f'{tree.root} has only {has}')
         raise UserError('\n'.join([message, *_cut(tree)]))
     if chosen is None:
         raise UserError(_nothing_found(tree, fit, found))
-    # Folders of masks are no classes, and folders of images next to label files hardly ever are.
+    # Folders of masks are not classes, and folders of images next to label files hardly ever are.
     others = [
-        f'{form.title} ({why})'
+        f'{form.title} ({why}: `format={form.name}`)'
         for form, why in found
         if form is not class_folders.FORMAT and form.read is not chosen[0].read
     ]
@@ -146,6 +150,32 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
     return Recognised(*chosen, tuple(others))
 
 
+def _larger(tree: Tree, found: Sequence[tuple[Format, str]]) -> tuple[Format, str]:
+    """The first format, or the one with labels for more than twice as many images.
+
+    A first format that cannot be read stays the first: its error is the one to correct.
+    """
+    first = found[0]
+    others = [item for item in found if item[0] not in _OF_PICTURES]
+    others = [item for item in others if item[0].read is not first[0].read]
+    if not others or first[0] in _OF_PICTURES:
+        return first
+    count = _labelled(tree, first[0])
+    if not count or 2 * count >= len(tree.images):
+        return first
+    counts = [_labelled(tree, form) for form, _ in others]
+    return others[counts.index(max(counts))] if max(counts) > 2 * count else first
+
+
+def _labelled(tree: Tree, form: Format) -> int:
+    """The number of images with labels in a format; 0 if it cannot be read."""
+    try:
+        images = form.read(tree).images
+    except UserError:
+        return 0
+    return sum(bool(image.objects or image.label or image.mask) for image in images)
+
+
 def read_labels(tree: Tree, recognised: Recognised) -> Labels:
     """Read the labels of a folder; report all images without a label, and skip damaged ones.
 
@@ -154,13 +184,13 @@ def read_labels(tree: Tree, recognised: Recognised) -> Labels:
     """
     labels = recognised.format.read(tree)
     skip_damaged(labels)
-    spoken_of = {image.path for image in labels.images} | labels.aside
-    spoken_of |= {problem.file for problem in labels.problems}
+    mentioned = {image.path for image in labels.images} | labels.aside
+    mentioned |= {problem.file for problem in labels.problems}
     for path in tree.cut_off():
-        if path not in spoken_of:
+        if path not in mentioned:
             labels.report(path, UNREADABLE, _why_cut_off(path))
     for path in tree.images:
-        if path not in spoken_of:
+        if path not in mentioned:
             copied = tree.copies.get(path)
             kind = 'copies of images' if copied else 'images that no label refers to'
             labels.report(path, kind, f'equal to {tree.relative(copied)}' if copied else '')
@@ -171,17 +201,13 @@ def read_labels(tree: Tree, recognised: Recognised) -> Labels:
         folders = [file.with_name(LABELS) for file in tree.results]
         if written := [folder for folder in folders if _has(recognised.format, folder)]:
             named = tree.first_few(written)
-            labels.notes.append(f'labels that ptnt infer wrote are read, so correct them: {named}')
-    for names in _alike(labels.classes):
-        labels.notes.append(
-            f'classes that differ only in capitals or spaces: {first_few(map(repr, names))}; they '
-            'are trained as different classes: if they are one, give them one name in the labels'
-        )
+            labels.notes.append(f'labels that ptnt infer wrote are used, so correct them: {named}')
+    _report_spellings(labels)
     if not any(image.objects or image.label or image.mask for image in labels.images):
         listed = '\n'.join(f'    {line}' for line in summary(labels))
         raise UserError(
             f'{tree.root} was recognised as {recognised.format.title} ({recognised.why}), but '
-            f'nothing in it can be used:\n{listed or "    no objects"}\n--format chooses another '
+            f'none of it can be used:\n{listed or "    no objects"}\n--format chooses another '
             'format'
         )
     return labels
@@ -234,10 +260,21 @@ def skip_damaged(labels: Labels) -> None:
             labels.images.append(image)
 
 
-def _alike(classes: list[str]) -> list[list[str]]:
-    """Class names that are equal but for capitals and spaces."""
-    groups = grouped((''.join(name.casefold().split()), name) for name in classes)
-    return [names for names in groups.values() if len(names) > 1]
+def _report_spellings(labels: Labels) -> None:
+    """Report the images with a class that has another name in most images, such as rbc and RBC."""
+    used = {image.path: [item.label for item in image.objects] for image in labels.images}
+    used |= {image.path: [image.label] for image in labels.images if image.label}
+    counts = Counter(name for names in used.values() for name in set(names))
+    what = 'class names that differ only in capitals or separators'
+    for names in spellings(labels.classes):
+        usual = max(names, key=counts.__getitem__)
+        others = [name for name in names if name != usual]
+        rare = [(path, name) for path, own in used.items() for name in others if name in own]
+        for path, name in rare:
+            detail = f'{name!r} here, {usual!r} in most images'
+            labels.report(path, what, detail, name, Outcome.KEPT)
+        if not rare:  # of masks, the classes of an image are unknown here
+            labels.notes.append(f'{what}: {first_few(map(repr, names))}')
 
 
 def _refuse_folders(tree: Tree, why: str, seen: list[Seen]) -> None:
@@ -252,21 +289,41 @@ def _refuse_folders(tree: Tree, why: str, seen: list[Seen]) -> None:
 
 def _nothing_found(tree: Tree, fit: list[Format], found: list[tuple[Format, str]]) -> str:
     """What the formats that fit would look like, and what there is instead."""
+    seen, pairs = unsupported_labels(tree), find_pairs(tree)
+    remarks = [*_cut(tree), *unread_pictures(tree.files)]
+    are_masks = bool(pairs.every or pairs.unused)
+    if not (tree.pairs or found or seen or are_masks) and _has_only_images(tree):
+        images = counted(len(tree.images), 'image')
+        advice = (
+            'To train on them, put each into a folder with the name of its class, or draw boxes or '
+            'masks with a tool such as LabelMe, Label Studio or CVAT (docs/formats.md). ptnt '
+            'pretrain trains a backbone on images without labels'
+        )
+        return '\n'.join((f'{tree.root} has {images} and no labels. {advice}', *remarks))
     lines = [
-        f'{tree.root} contains no labels in a supported format. It has {tree.overview()}. '
-        'Looked for:',
-        *(f'    {form.name:<14} {form.looks_for}' for form in fit),
+        f'{tree.root} contains no labels in a supported format. Files: '
+        f'{tree.overview()}. Supported:',
+        *(f'    {form.name:<14}  {form.looks_for}' for form in fit),
     ]
     if found:
         lines.append('Found instead:')
-        lines += [f'    {f.name:<14} {why}, for {", ".join(f.tasks)}' for f, why in found]
-    if seen := unsupported_labels(tree):
-        lines += ['Seen, but not read:', *(f'    {item.line(tree)}' for item in seen)]
-    if masks := find_pairs(tree).unused:
-        first = tree.relative(masks[0])
-        lines.append(f'Masks without an image, by their names: {len(masks):,}, such as {first}')
-    lines += [*_cut(tree), *unread_pictures(tree.files), 'docs/formats.md shows each layout']
-    return '\n'.join(lines)
+        lines += [f'    {f.name:<14}  {why}, for {", ".join(f.tasks)}' for f, why in found]
+    if seen:
+        lines += ['Found, but not supported:', *(f'    {item.line(tree)}' for item in seen)]
+    if pairs.unused:
+        number, first = len(pairs.unused), tree.relative(pairs.unused[0])
+        lines.append(f'Named like masks, but without an image: {number:,}, such as {first}')
+    return '\n'.join((*lines, *remarks, 'docs/formats.md shows each layout'))
+
+
+def _has_only_images(tree: Tree) -> bool:
+    """Whether a folder has images, and beside them only pictures that are not read, or readmes."""
+    others = [file for file in tree.files if file.suffix.lower() not in _FOR_PEOPLE]
+    unread = sum(bool(unread_pictures([file])) for file in others)
+    return bool(tree.images) and len(tree.images) + unread == len(others)
+
+
+_FOR_PEOPLE = ('', '.db', '.ini', '.html', '.md', '.pdf')
 
 
 def _cut(tree: Tree) -> list[str]:
@@ -274,5 +331,5 @@ def _cut(tree: Tree) -> list[str]:
 
 
 def _why_cut_off(file: Path) -> str:
-    # A broken link is no file.
+    # A broken link is not a file.
     return EMPTY if file.is_file() and not file.stat().st_size else CUT_OFF

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import torch
 from mmengine.config import Config
@@ -73,14 +74,34 @@ def use_mixed_precision(config: Config) -> None:
     """Compute in bfloat16, or in float16 on an older GPU.
 
     Raises:
-        UserError: if there is no accelerator, or the config has no ``optim_wrapper``.
+        UserError: if no accelerator is found and the processor does not compute in bfloat16, as
+            emulation is slower than float32; or if the config has no ``optim_wrapper``.
     """
-    require_accelerator('`amp=True`')
     require_keys(config, ('optim_wrapper',))
+    if get_device() == 'cpu':
+        if not cpu_has_bfloat16():
+            needed = 'an accelerator, or a processor that computes in bfloat16'
+            raise UserError(f'`amp=True` needs {needed}, and neither was found: omit it')
+        for key in _OF_AMP:
+            config.optim_wrapper.pop(key, None)
+        config.optim_wrapper.type = 'Bfloat16OptimWrapper'
+        return
     # bfloat16 has the range of float32, so nothing overflows; float16 can.
     has_bfloat16 = torch.cuda.is_bf16_supported(including_emulation=False)
     config.optim_wrapper.type = 'AmpOptimWrapper'
     config.optim_wrapper.dtype = 'bfloat16' if has_bfloat16 else 'float16'
+
+
+def cpu_has_bfloat16(processor: Path = Path('/proc/cpuinfo')) -> bool:
+    """Whether the processor computes in bfloat16, by the features that Linux lists."""
+    try:
+        return not _BFLOAT16.isdisjoint(processor.read_text().split())
+    except OSError:  # another system
+        return False
+
+
+_OF_AMP = ('dtype', 'loss_scale', 'use_fsdp')  # options of AmpOptimWrapper alone
+_BFLOAT16 = {'amx_bf16', 'avx512_bf16', 'bf16'}  # of Intel, of AMD and Intel, of ARM
 
 
 def use_cuda_graphs(view: ConfigView) -> None:

@@ -130,7 +130,7 @@ def _continue_from(view: ConfigView, file: str, content: dict) -> ConfigDict:
 
 
 def _best_of_run(load_from: Path | str) -> Path | str:
-    """The best checkpoint in the folder of a run; what is no folder stays as it is."""
+    """The best checkpoint, if the path is the folder of a run; otherwise the path itself."""
     if not Path(load_from).is_dir():
         return load_from
     work_dir = work_dir_of(Path(load_from))

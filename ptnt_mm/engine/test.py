@@ -38,11 +38,11 @@ def test(
         config: A complete config; it is not changed.
         checkpoint: A training checkpoint.
         work_dir: Folder of logs and checkpoints; by default the config's, or work_dirs/CONFIG.
-        launcher: What started this process, if there are several: 'none', 'pytorch', 'slurm' or
+        launcher: What starts the processes of a distributed run: 'none', 'pytorch', 'slurm' or
             'mpi'.
         out: File for all predictions.
         show_dir: Folder for pictures of predictions.
-        tta: If True, average over scales and mirroring.
+        tta: If True, average over the sizes and the mirroring that training used.
         cuda_graphs: If True, run backbone and neck as CUDA graphs.
 
     Returns:

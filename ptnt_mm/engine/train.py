@@ -58,17 +58,16 @@ def train(
         config: A complete config; it is not changed.
         command: The command line, for the log.
         work_dir: Folder of logs and checkpoints; by default the config's, or work_dirs/CONFIG.
-        launcher: What started this process, if there are several: 'none', 'pytorch', 'slurm' or
+        launcher: What starts the processes of a distributed run: 'none', 'pytorch', 'slurm' or
             'mpi'.
         pretrained: Weights of the backbone: a file, an address, hf:OWNER/NAME, or a name from ptnt
             weights, such as tnt_s; freezes the stem's BatchNorm.
-        load_from: Start from the weights of a whole model, which may be that of another project;
-            heads may differ.
+        load_from: Start from the weights of a whole model, or of another project; heads may differ.
         resume: Continue from a checkpoint, by default the newest in the work dir ('auto').
         overwrite: If True, delete the output of an earlier run in the work dir.
-        epochs: Number of epochs; by default the config's. The learning rate, switches of pipelines,
-            averaged weights and evaluations follow.
-        amp: If True, mixed precision, on an accelerator.
+        epochs: Number of epochs; by default the config's. The learning rate, pipeline switches,
+            weight averaging and evaluations are adjusted to it.
+        amp: If True, mixed precision, on an accelerator or a CPU that computes in bfloat16.
         auto_scale_lr: If True, scale the learning rate with the batch.
         sync_bn: If True, BatchNorm over the images of all GPUs.
         cuda_graphs: If True, run backbone and neck as CUDA graphs.
@@ -118,7 +117,7 @@ def train(
         runner.register_custom_hooks(hooks)
         if resume is not None and start.checkpoint is None:
             runner.logger.info(f'{work_dir} has no checkpoint yet: starting from iteration 1')
-        _log_opening(runner, view, start, warnings, command)
+        _log_opening(runner, view, start, warnings, command, epochs)
         # Only the runner references the checkpoint now, and frees it after loading.
         del start
         with (
@@ -130,14 +129,25 @@ def train(
     return runner
 
 
+_OF_EPOCHS = ('train_cfg', 'param_scheduler', 'custom_hooks', 'default_hooks.checkpoint')
+"""How settings begin that the argument ``epochs`` changes."""
+
+
 def _log_opening(
-    runner: Runner, view: ConfigView, start: Start, warnings: list[str], command: tuple[str, ...]
+    runner: Runner,
+    view: ConfigView,
+    start: Start,
+    warnings: list[str],
+    command: tuple[str, ...],
+    epochs: int | None,
 ) -> None:
     """Log the setup before the first iteration."""
     logger = runner.logger
-    changed = changed_settings(start.stored, runner.cfg)
-    for line in (*warnings, *(f'Changed since the checkpoint: {line}' for line in changed)):
+    for line in warnings:
         logger.warning(line)
+    for line in changed_settings(start.stored, runner.cfg):
+        if epochs is None or not line.startswith(_OF_EPOCHS):
+            logger.warning(f'Changed since the checkpoint: {line}')
     if is_main_process():  # the one that logs: hashing weights takes a while
         for line in how_to_repeat(command, start.weights):
             logger.info(line, extra=FOR_THE_FILE)

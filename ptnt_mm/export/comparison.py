@@ -1,5 +1,6 @@
 """Compare the results of an exported network with the host's; boxes are matched one to one."""
 
+import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle
@@ -12,6 +13,7 @@ from torch import Tensor
 from ptnt_mm.deploy.pixels import full_mask, prepared
 from ptnt_mm.deploy.runtimes import Run
 from ptnt_mm.export.end_to_end import EndToEndModel
+from ptnt_mm.utils.console import fitted
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted
 
@@ -206,7 +208,7 @@ def check_results(
                 f'Some networks, such as Swin, fix the size: try `size=({shape[0]}, {shape[1]})`'
             )
             raise UserError(f'{error}. {advice}') from error
-        print(f'  {differences}')
+        print(fitted(f'  {differences}', sys.stdout))
         found += differences.matched
         if not differences.within(tolerance):
             wrong.append(f'{height}x{width}')

@@ -1,7 +1,6 @@
 """A config's test set in an export: resizing, a few images, and an evaluation."""
 
 import copy
-import math
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -86,6 +85,25 @@ def test_images(view: ConfigView, number: int) -> list[np.ndarray]:
     return [pattern(seed) for seed in range(number)]
 
 
+def usual_size(view: ConfigView) -> tuple[int, int]:
+    """Height and width that hold some test images, or a tile, in the network; multiples of 32.
+
+    Raises:
+        UserError: as :func:`resizing`.
+    """
+    tiling = stated_tiling(view)
+    if tiling is not None:
+        sizes = [(tiling.tile, tiling.tile)]
+    else:
+        sizes = [image.shape[:2] for image in test_images(view, 8)]
+    sizes = [target_size(size, *resizing(view), None) for size in sizes]
+    return _rounded_up(map(max, zip(*sizes, strict=True)))
+
+
+def _rounded_up(size: Iterable[int]) -> tuple[int, ...]:
+    return tuple(-(-side // 32) * 32 for side in size)
+
+
 def remark_on_size(images: Iterable[np.ndarray], about: ExportInfo) -> str:
     """One line if a file of a fixed size shrinks all images clearly more than the config; else ''.
 
@@ -103,7 +121,7 @@ def remark_on_size(images: Iterable[np.ndarray], about: ExportInfo) -> str:
         )
         if exported[0] >= _CLEARLY * tested[0]:
             return ''
-    needed = ', '.join(str(math.ceil(side / 32) * 32) for side in tested)
+    needed = ', '.join(map(str, _rounded_up(tested)))
     before, config, file = ('x'.join(map(str, pair)) for pair in (size, tested, exported))
     return (
         f'The network was trained for images of {before} pixels resized to {config}. This file '

@@ -14,7 +14,14 @@ from ptnt_mm.deploy.pixels import prepared, target_size
 from ptnt_mm.deploy.runtimes import load_runtime
 from ptnt_mm.engine.load_in_range import stated_range
 from ptnt_mm.export.comparison import TOLERANCE, check_results
-from ptnt_mm.export.evaluation import evaluate_file, images_of, remark_on_size, test_images
+from ptnt_mm.export.evaluation import (
+    check_loading,
+    evaluate_file,
+    images_of,
+    remark_on_size,
+    test_images,
+    usual_size,
+)
 from ptnt_mm.export.format_names import check_options, choose_format, files_of
 from ptnt_mm.export.formats import (
     as_arrays,
@@ -57,7 +64,7 @@ def export(
         format: By default from the suffix of ``out``: 'onnx', 'openvino' or 'torch-export'.
         size: A fixed height and width in pixels: the fastest.
         half: If True, store weights as float16.
-        calibrate: Typical images, to quantise to 8 bits with.
+        calibrate: Folder of typical images, to measure the ranges of values on.
         evaluate: If True, print the file's metrics on the test set.
         overwrite: If True, replace an existing file.
 
@@ -92,6 +99,13 @@ def export(
         print(for_user(remark))
     # The size of a usual image in the network.
     shape = size or target_size((480, 640), about.scale, about.keep_ratio, None)
+    print(
+        f'Exporting for images of {"any size" if size is None else f"{size[0]}x{size[1]}"}, then '
+        "comparing the file's results with the model's at three sizes"
+    )
+    if size is None:
+        faster = ', '.join(map(str, usual_size(view)))
+        print(for_user(f'A fixed size, such as `size=({faster})`, is faster to export and to run'))
     start = time.monotonic()
     with waiting('Exporting the model'):
         program, body = take_program(network, shape, size is None, format)
@@ -123,6 +137,17 @@ def export(
         if evaluate:
             _print_metrics(config, out)
     return out
+
+
+def suggested_size(config: Config) -> tuple[int, int] | None:
+    """A fixed height and width for images as in the test set; None if it cannot be exported."""
+    view = ConfigView(config)
+    try:
+        check_config(view)
+        check_loading(view)
+        return usual_size(view)
+    except UserError:
+        return None
 
 
 def _print_metrics(config: Config, out: Path) -> None:

@@ -115,7 +115,10 @@ def check_config(view: ConfigView) -> None:
     """Raise a UserError if a config is not of a detector or a segmenter."""
     # The preprocessing of classifiers is not supported.
     if view.host is None or view.host.task == 'classification':
-        raise UserError(f'{view.name} has default_scope={view.scope!r}: expected mmdet or mmseg')
+        raise UserError(
+            f'{view.name} has default_scope={view.scope!r}: expected mmdet or mmseg; '
+            'classifiers cannot be exported'
+        )
 
 
 def load_end_to_end(

@@ -26,6 +26,7 @@ from ptnt_mm.inference.video import Window
 from ptnt_mm.utils.console import fitted
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.progress import waiting
+from ptnt_mm.utils.tables import listed
 from ptnt_mm.utils.text import counted, first_few
 from ptnt_mm.weights.reader.files import require_checkpoint
 
@@ -69,11 +70,11 @@ def infer(
         draw: If False, write no pictures.
         labels: Also write what a detector finds as label files, to correct them in CVAT, Label
             Studio or LabelMe: 'coco', 'yolo', 'voc' or 'labelme'.
-        tile: Cut images that are larger into tiles of this side, and merge the objects of all
-            tiles; for detectors. By default as the config tests; 0 for whole images.
-        overlap: The share of a tile that neighbours have in common: 0.2 by default.
-        track: If True, number the objects of a video or of a folder of frames, and keep the number
-            of each; needs the package trackers.
+        tile: Cut larger images into tiles of this side and merge their objects; for detectors. By
+            default as in evaluations with the config; 0 for whole images.
+        overlap: Share of a tile that overlaps the next one: 0.2 by default.
+        track: If True, give each object one number through a video or a folder of frames; needs the
+            package trackers.
         show: If True, show a video or a webcam in a window; q ends it.
         cuda_graphs: If True, run backbone and neck as CUDA graphs.
         device: Cpu, cuda or cuda:1; by default the best available.
@@ -163,12 +164,14 @@ def infer(
 
 def closing_lines(results: Results, predictor: Predictor, tracker: Tracker | None) -> str:
     """A summary with the paths of the results, and with what was found."""
-    images = counted(len(results.found), 'image')
+    images = counted(len(results.found), results.unit)
     if predictor.tiling is not None:
         images += f', those larger than {predictor.tiling.tile} pixels in tiles'
-    drawn = f'  drawn: {results.drawn}' if results.drawn.exists() else ''
-    paths = f'Processed {images}. Predictions: {results.file}{drawn}'
-    return '\n'.join((paths, *_found(results, predictor, tracker)))
+    paths = dict(predictions=results.file)
+    if results.drawn.exists():
+        paths['drawn'] = results.drawn
+    found = _found(results, predictor, tracker)
+    return '\n'.join((f'Processed {images}', listed(paths), *found))
 
 
 def _found(results: Results, predictor: Predictor, tracker: Tracker | None) -> Iterator[str]:
@@ -182,13 +185,16 @@ def _found(results: Results, predictor: Predictor, tracker: Tracker | None) -> I
         yield f'Pixels, on average: {found}'
     for kind, counts in results.counts.items():
         noun = _NOUNS[kind]
-        without, images = counts.count(0), counted(len(counts), 'image')
+        without, images = counts.count(0), counted(len(counts), results.unit)
+        ranked = results.by_class.most_common()
+        by_class = first_few(f'{number:,} {name}' for name, number in ranked)
+        if kind == 'classes' and by_class:
+            yield f'Best class: {by_class}'
         if kind == 'detections' and any(counts):
             with_any = len(counts) - without
             tracks = f': {counted(tracker.count, "track")}' if tracker else ''
             yield f'Found {counted(sum(counts), noun)} in {with_any} of {images}{tracks}'
-            by_class = results.by_class.most_common()
-            yield f'  {first_few(f"{number:,} {name}" for name, number in by_class)}'
+            yield f'  {by_class}'
         elif without and predictor.highest_below is None:
             yield f'Found no {noun} in {without} of {images} at any score'
         elif without:

@@ -54,8 +54,8 @@ class LabelFiles:
         shared = [str(name) for name in images.files if counts[name.with_suffix('')] > 1]
         if shared and self._format.name != 'coco':
             raise UserError(
-                f'`labels={self._format.name}` has a file for each name, which these images share: '
-                f'{first_few(shared)}. Rename them, or use `labels=coco`'
+                f'`labels={self._format.name}` writes one file for each name, and these images '
+                f'share one: {first_few(shared)}. Rename them, or use `labels=coco`'
             )
 
     def write(self, found: Iterable[str], classes: Sequence[str] | None, root: Path) -> str:
@@ -82,7 +82,7 @@ class LabelFiles:
             raise UserError(f'{self.folder} cannot be written: {error}') from error
         has_masks = any(item.segmentation for image in images for item in image.objects)
         is_lost = has_masks and 'instance' not in self._format.tasks
-        without = ', without masks, for which it has no place' if is_lost else ''
+        without = ', without masks, which it cannot store' if is_lost else ''
         return f'Labels to correct, {self._format.title}: {self.folder}{without}'
 
 

@@ -42,7 +42,7 @@ def check_options(
             if the output folder has files that may not be replaced.
     """
     if overlap is not None and not tile:
-        raise UserError('`overlap` is that of tiles: give `tile` too, such as `tile=640`')
+        raise UserError('`overlap` is for tiles: pass `tile` too, such as `tile=640`')
     if tile:
         Tiling(tile, OVERLAP if overlap is None else overlap)
     if out.resolve() == Path(source).resolve():

@@ -54,8 +54,9 @@ class Results:
         found: Results, one JSON text per image.
         failed: Failures, one JSON text per image.
         counts: The numbers of 'detections' or 'classes', one per image; empty for segmenters.
-        by_class: The number of detections of each class.
+        by_class: The number of detections of each class; of images, for classifiers.
         shares: The sum over all images of each class's share of the pixels, for segmenters.
+        unit: What was processed: 'image' or 'frame'.
     """
 
     def __init__(self, folder: Path):
@@ -66,6 +67,7 @@ class Results:
         self.counts: dict[str, list[int]] = defaultdict(list)
         self.by_class: Counter[str] = Counter()
         self.shares: Counter[str] = Counter()
+        self.unit = 'image'
 
     def prepare(self) -> None:
         """Create the folder, and remove the results of an earlier run, or raise a UserError.
@@ -87,7 +89,10 @@ class Results:
         """Add an image."""
         for kind in _COUNTED & entry.keys():
             self.counts[kind].append(len(entry[kind]))
-        self.by_class.update(found['label'] for found in entry.get('detections', ()))
+        # Of the classes of an image, the first is the best.
+        labelled = (*entry.get('detections', ()), *entry.get('classes', ())[:1])
+        self.by_class.update(found['label'] for found in labelled)
+        self.unit = 'frame' if 'frame' in entry else 'image'
         for segment in entry.get('segments', ()):
             self.shares[segment['label']] += segment['share']
         self.found.append(json.dumps(entry))

@@ -332,8 +332,9 @@ class Stage(nn.Module):
         return dict(relative_pos=Table(resize, dims=4, grid_axes=(2, 3)))
 
 
-_POSITIONS = tuple(name for name in POSITIONS if name not in ('relative_2d', 'relative_shaw'))
-"""The supported encodings; tables of offsets would need every sentence as a key."""
+def _positions() -> list[str]:
+    """The supported encodings; tables of offsets would need every sentence as a key."""
+    return [name for name, cls in POSITIONS.items() if cls.offset_table is None]
 
 
 class OutputNorm(nn.LayerNorm):
@@ -453,7 +454,7 @@ class PyramidTNT(Backbone):
         new_stem = choose('stem', stem, STEMS)
         self.patch_embed = new_stem(inner_dims[0], outer_dims[0], norm_cfg, nested_stages > 0)
         self.pretrain_hw = (self.pretrain_img_size // PATCH,) * 2
-        new_position = choose_position('position', position, _POSITIONS)
+        new_position = choose_position('position', position, _positions())
         self.position = new_position(outer_dims[0], self.pretrain_hw)
         self.register_parameter('outer_pos', self.position.new_table())
         self.register_parameter('inner_pos', None)
@@ -525,7 +526,7 @@ class PyramidTNT(Backbone):
         options = {}
         if any('.se_layer.' in key for key in weights):
             options['with_se'] = True
-        position = position_of(weights, _POSITIONS)
+        position = position_of(weights, _positions())
         if position != 'learned_and_relative':
             options['position'] = position
         if not any(key.endswith('running_mean') for key in weights):

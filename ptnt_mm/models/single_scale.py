@@ -21,12 +21,10 @@ from ptnt_mm.models.backbone import (
 )
 from ptnt_mm.models.blocks import OuterBlock
 from ptnt_mm.models.kernels.memory import run_block
+from ptnt_mm.models.positions import POSITIONS
 from ptnt_mm.models.tokens import SINGLE_SCALE_PATCH, Grid
 from ptnt_mm.weights.names import Weights
 from ptnt_mm.weights.networks import Table
-
-_POSITIONS = ('learned', 'sinusoidal', 'peg', 'relative_2d', 'relative_shaw', 'none')
-"""The supported encodings; a pyramid's relative tables have no entry for a class token."""
 
 OUT_TYPES = {'featmap': False, 'cls_token': True}
 """Whether ``forward`` returns class tokens in place of maps, by mmpretrain's names."""
@@ -107,7 +105,7 @@ class SingleScaleBackbone(Backbone):
         """
         if self.class_tokens:
             self.cls_token = nn.Parameter(torch.zeros(1, 1, self.dim))
-        new_position = choose_position('position', position, _POSITIONS)
+        new_position = choose_position('position', position, _positions())
         self.position = new_position(self.dim, self.pretrain_hw, self.class_tokens)
         self.register_parameter('outer_pos', self.position.new_table())
         self.pos_drop = nn.Dropout(drop_rate)
@@ -130,7 +128,7 @@ class SingleScaleBackbone(Backbone):
     def options_of(cls, weights: Weights) -> dict[str, Any]:
         """The position encoding, where it is an option and not the default."""
         setting = signature(cls).parameters.get('position')
-        position = position_of(weights, _POSITIONS)
+        position = position_of(weights, _positions())
         return {} if setting is None or setting.default == position else dict(position=position)
 
     def forward(self, image: Tensor) -> tuple[Tensor, ...]:
@@ -215,6 +213,11 @@ class SingleScaleBackbone(Backbone):
         after_stem = ('blocks', 'norm')
         stem = [module for name, module in self.named_children() if name not in after_stem]
         return [*stem, *self.blocks[: self.frozen_stages]]
+
+
+def _positions() -> list[str]:
+    """The supported encodings; a pyramid's relative tables have no entry for a class token."""
+    return [name for name, cls in POSITIONS.items() if not cls.relative]
 
 
 def _check_numbers(arch: Mapping[str, int]) -> None:

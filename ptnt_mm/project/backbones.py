@@ -77,7 +77,7 @@ def choose_backbone(name: str | None, weights: str | None, scope: str) -> Measur
 
     Raises:
         UserError: as :func:`find_backbone`; or if the published weights were asked for, but are
-            neither here nor on a server that answers.
+            neither on this machine nor on a server that answers.
     """
     if weights == NO_WEIGHTS:
         return find_backbone(name or FRAGMENT_BACKBONE, None, scope)

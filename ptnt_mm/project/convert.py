@@ -62,7 +62,7 @@ def _with_masks(labels: Labels, splits: Splits) -> Splits:
     boxes = [item.label for item in every if item.segmentation is None]
     if boxes:
         labels.notes.append(
-            f'{counted(len(boxes), "object")} with only a box, whose rectangle is the mask: '
+            f'{counted(len(boxes), "object")} without a mask, whose box is used as one: '
             f'{counted_classes(boxes)}'
         )
     return {
@@ -80,7 +80,7 @@ def _pixels(labels: Labels, splits: Splits, roots: Roots, folder: Path) -> tuple
     if not 1 < len(classes) <= IGNORED or len(set(classes)) < len(classes):
         raise UserError(
             f'{counted(len(classes), "class")}, {first_few(classes)}: masks can hold '
-            f'2 to {IGNORED} of different names'
+            f'2 to {IGNORED} classes, each with its own name'
         )
     if not has_masks:
         splits = _with_masks(labels, splits)

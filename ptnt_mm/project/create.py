@@ -91,8 +91,8 @@ def create_project(
             default.
         task: detection, instance, semantic or classification; by default the one that uses most of
             the labels.
-        pairs: The names of images and their masks, with {} for what both share, such as
-            'images/{}.jpg masks/{}_m.png'; found by their words by default.
+        pairs: Patterns of the paths of images and masks, with {} for what both share:
+            'images/{}.jpg masks/{}_m.png'; by default, their names are compared.
         detector: gfl, atss, tood, rtmdet, retinanet or cascade for boxes; mask_rcnn, condinst,
             solov2 or rtmdet_ins for masks; semantic_fpn, segformer or upernet for class masks; the
             first of each by default.
@@ -101,13 +101,14 @@ def create_project(
         weights: Weights of the backbone: a file, an address, hf:OWNER/NAME, a name from ptnt
             weights, 'published', or 'none' for random initialisation; by default the published
             ones, if they are available.
-        size: The longer side of images in training, from 32; chosen by default.
-        tile: The side of the tiles that larger training images are cut into, from 32, or 0 to keep
-            them whole; by default only where small objects need it.
+        size: Longer side of training images, at least 32; chosen by default.
+        tile: Side of the tiles that larger training images are cut into, at least 32, or 0 to keep
+            images whole; by default only where small objects need it.
         epochs: Number of passes through the images; chosen by default.
-        val_share: The share of the images to validate with, 0.2 by default, if the data has no
-            validation split.
-        like: A previous project, whose images keep their splits; others are split by the same rule.
+        val_share: Share of the images to validate on, 0.2 by default, if the data has no validation
+            split.
+        like: A previous project: its images keep their splits, and new ones are split by the same
+            rule.
 
     Returns:
         The config.
@@ -140,7 +141,7 @@ def create_project(
         recognised = recognise(tree, format, task)
         on_line(f'{recognised.format.title}: {recognised.why}')
         for line in recognised.others:
-            on_line(f'  also found, and not read: {line}')
+            on_line(f'  also found, but not read: {line}')
         labels = read_labels(tree, recognised)
     if previous is not None and not labels.mask_indices:  # the values of masks have an order
         labels.classes = previous.ordered(labels.classes)
@@ -184,7 +185,7 @@ def create_project(
                 on_line(printable(line, _LONGEST))  # names of classes may have any characters
             if labels.problems:
                 write_atomically(building / PROBLEMS, _problems(tree, labels))
-                on_line(f'  {folder / PROBLEMS} lists all of them')
+                on_line(f'  all problems are listed in {folder / PROBLEMS}')
     except OSError as error:
         raise UserError(f'{folder} cannot be created: {error}') from error
     return folder / PROJECT_CONFIG
@@ -231,7 +232,7 @@ def choose_task(recognised: Recognised, labels: Labels, asked: str | None) -> st
     task = asked or ('instance' if 'instance' in tasks and labels.has_masks() else tasks[0])
     if task == 'detection' and masks and asked is None:
         are_boxes = all(map(has_four_corners, masks))
-        what = 'are rectangles, or rotated boxes of four corners' if are_boxes else 'have a mask'
+        what = 'are rectangles or rotated boxes' if are_boxes else 'have a mask'
         use = '; `task=instance` uses masks' if 'instance' in tasks else ''
         labels.notes.append(
             f'{len(masks):,} of {counted(len(objects), "object")} {what}: the upright box around '
@@ -245,8 +246,8 @@ def _cut(images: Sequence[LabelledImage], side: int, root: Path, folder: Path) -
     width, height = max((image.size for image in images), key=max)
     if side >= max(width, height):
         raise UserError(
-            f'`tile={side}`: the largest training image has {width} x {height} pixels, so that '
-            'none is cut: choose a smaller tile, or leave it out'
+            f'`tile={side}`: the largest training image has {width} x {height} pixels, so '
+            'none would be cut: choose a smaller tile, or leave it out'
         )
     return cut_images(images, Tiling(side), root, folder)
 
@@ -267,7 +268,7 @@ def _opening(
         if value is not None:
             words += [f'--{name.replace("_", "-")}', str(value)]
     return [
-        f'Written by `{shlex.join(words)}`; docs/data.md lists the rules.',
+        f'Written by `{shlex.join(words)}`. Comments give the reasons for the settings.',
         f'{recognised.format.title}: {", ".join(_counted(profile))}.',
     ]
 
@@ -286,7 +287,7 @@ def _findings(profile: Profile, labels: Labels) -> list[str]:
     lines += [f'  task: {profile.task}, from {TASKS[profile.task]}']
     lines += [f'  {_start(profile)}']
     if regions := ignored_regions(labels):
-        lines += [f'  regions that count neither for nor against a detection: {regions}']
+        lines += [f'  regions that are ignored when detections are counted: {regions}']
     lines += [f'  {note}' for note in labels.notes]
     return lines + [f'  {line}' for line in summary(labels)]
 

@@ -39,7 +39,7 @@ def model_lines(profile: Profile, recipe: Recipe) -> Iterator[str]:
         for line in keyword(part, settings, reasons.get(part, '')):
             yield f'    {line}'
     if profile.task == 'classification' and recipe['augmentation'].value != 'mixed':
-        yield f'    train_cfg=None,  # images are not mixed: {recipe["augmentation"].because}'
+        yield f'    train_cfg=None,  # no mixing of images: {recipe["augmentation"].because}'
     yield ')'
 
 

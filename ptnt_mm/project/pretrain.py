@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from mmengine.config import Config
-from mmengine.device import get_device
 from mmengine.dist import is_main_process
 from torch import Tensor
 
@@ -37,6 +36,7 @@ from ptnt_mm.project.recipe import scaled_lr
 from ptnt_mm.utils.atomic_files import check_new, write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.numbers import require_integer
+from ptnt_mm.utils.text import counted
 from ptnt_mm.version import __version__
 from ptnt_mm.weights.files import as_safetensors, plain_settings, saved
 from ptnt_mm.weights.names import Weights
@@ -46,6 +46,7 @@ from ptnt_mm.weights.reader.files import check_written
 _SCOPE = 'mmengine'  # needs no host; names of a host's classes begin with its scope
 _LEAST_SIZE = 64  # pixels: one token of the coarsest stage of a PyramidTNT
 _LEAST_BATCH = 2  # views: the teacher's channels are standardised over a batch
+_FEW = 500  # images: a network soon memorises their crops
 _WARM_UP = 100  # iterations
 _BATCH = 16  # views, that the learning rate of the config is for
 _WORKERS = 8  # processes that load images; each prepares several hundred views a second
@@ -81,7 +82,8 @@ def pretrain(
         file: The file to write the backbone's weights to, .safetensors (float16) or .pth.
         settings: Further settings of the config, by dotted keys.
         command: The command line, for the log.
-        on_line: Called with each line about images that are left out, and values that are scaled.
+        on_line: Called with each line about images that are few or left out, and values that are
+            scaled.
         backbone: The network to train: a name or a registered class with its arguments, as for ptnt
             new.
         weights: Weights of the backbone to start from; by default random initialisation.
@@ -89,17 +91,17 @@ def pretrain(
             backbone is trained.
         teacher_weights: The teacher's weights; by default the published ones, or the best
             checkpoint of its project.
-        views: Images seen in all.
-        size: Side of a view, from 64; half of the steps see mosaics of four views.
-        batch: Views in a step of one process, from 2.
+        views: Number of views to train on in total.
+        size: Side of a view, at least 64; half of the steps see mosaics of four views.
+        batch: Views per step and process, at least 2.
         work_dir: Folder of logs and checkpoints; by default work_dirs/FILE without its suffix.
         resume: Continue from a checkpoint, by default the newest in the work dir ('auto').
         overwrite: If True, delete the output of an earlier run, and replace the file.
-        amp: If True, mixed precision; on a CPU, faster only if it computes with bfloat16.
+        amp: If True, mixed precision, on an accelerator or a CPU that computes in bfloat16.
         compile: If True, compile the backbone: minutes at the start, then up to twice as fast.
         log: Also log losses there: 'tensorboard', 'wandb' or 'mlflow'.
         seed: Seed of every random choice; by default 0.
-        launcher: What started this process, if there are several: 'none', 'pytorch', 'slurm' or
+        launcher: What starts the processes of a distributed run: 'none', 'pytorch', 'slurm' or
             'mpi'.
 
     Returns:
@@ -119,6 +121,9 @@ def pretrain(
     student = find_backbone(backbone, weights and str(weights), _SCOPE)
     teacher_settings = find_teacher(teacher, teacher_weights)
     number, value_range, lines = examine(found)
+    if number < _FEW:
+        few = counted(number, 'image')
+        lines.append(f'warning: only {few}; a few thousand varied images work best')
     if is_first_process(launcher):
         for line in lines:
             on_line(line)
@@ -127,8 +132,6 @@ def pretrain(
     config.train_dataloader.dataset.pipeline[0].value_range = value_range
     if compile:
         config.custom_hooks = [*config.custom_hooks, dict(type='CompileHook', dynamic=False)]
-    if amp and get_device() == 'cpu':
-        config.optim_wrapper.type, amp = 'Bfloat16OptimWrapper', False
     apply_options(config, settings or {})
     value_range = stated_range(ConfigView(config).train)  # options may change it
     runner = train(
@@ -243,8 +246,8 @@ def find_teacher(name: str, weights: Path | str | None = None) -> dict:
         return _teacher_of_run(name, weights)
     if weights is None and not can_be_had(name):
         raise UserError(
-            f'`teacher={name}`: its weights are neither here nor on a server that answers: pass a '
-            'file with `teacher_weights`, or choose another teacher'
+            f'`teacher={name}`: its weights are not on this machine and cannot be downloaded: pass '
+            'a file with `teacher_weights`, or choose another teacher'
         )
     found = find_backbone(name, PUBLISHED if weights is None else str(weights), _SCOPE)
     scale = dict(mean=found.mean, std=found.std)

@@ -52,7 +52,7 @@ def choose_recipe(profile: Profile) -> dict[str, Choice]:
 
 def model(profile: Profile, _: Recipe) -> Choice:
     """The detector, segmenter or classifier."""
-    return Choice(profile.detector.name, 'as asked' if profile.asked_detector else '')
+    return Choice(profile.detector.name, 'as requested' if profile.asked_detector else '')
 
 
 def width(profile: Profile, _: Recipe) -> Choice:
@@ -65,7 +65,7 @@ def tile(profile: Profile, _: Recipe) -> Choice:
     """The side of the tiles that training images are cut into, in pixels; None for whole images."""
     whole = profile.whole or profile
     if whole.asked_tile is not None:
-        return Choice(whole.asked_tile or None, 'as asked')
+        return Choice(whole.asked_tile or None, 'as requested')
     long, most = max(whole.size), _SIDES[1]
     if whole.task not in TILED or whole.small is None or long <= most:
         return Choice(None)
@@ -85,7 +85,7 @@ def size(profile: Profile, _: Recipe) -> Choice:
     """Width and height of the images, or the side of those that are classified, in pixels."""
     long, short = max(profile.size), min(profile.size)
     because = f'{profile.trained_on}s are {profile.size[0]} x {profile.size[1]}'
-    because = 'as asked' if profile.asked_size else because
+    because = 'as requested' if profile.asked_size else because
     if profile.task == 'classification':
         side = profile.asked_size or min(max(_near_32(short), _CLASSIFIED[0]), _CLASSIFIED[1])
         return Choice(side, because)
@@ -172,7 +172,7 @@ def batch_size(profile: Profile, recipe: Recipe) -> Choice:
     least = 2 if profile.task == 'semantic' else 1
     while batch > least and weights + batch * image > _SHARE * free:
         batch //= 2
-    step = f'{format_bytes(weights + batch * image)} of {format_bytes(free)} that {device} has free'
+    step = f'{format_bytes(weights + batch * image)} of {format_bytes(free)} free on {device}'
     return Choice(batch, f'{recipe["effective batch"].because}; {step}')
 
 
@@ -229,7 +229,7 @@ def _images_of_epoch(profile: Profile, threshold: float | None) -> int:
 def epochs(profile: Profile, recipe: Recipe) -> Choice:
     """Passes through the training images."""
     if profile.asked_epochs:
-        return Choice(profile.asked_epochs, 'as asked')
+        return Choice(profile.asked_epochs, 'as requested')
     seen, passes = (30_000, 30) if profile.task == 'classification' else (12_000, 12)
     if profile.backbone.weights:
         seen //= 2

@@ -40,7 +40,7 @@ def split_off(
 
     Args:
         labels: The images. Notes are added.
-        share: The share of the images to validate with, if the data set has no such split; 0.2 if
+        share: The share of the images to validate on, if the data set has no such split; 0.2 if
             None.
         previous: A project whose images keep their splits. Only the others are split.
 
@@ -57,7 +57,7 @@ def split_off(
     if not kept and not counts['train'] and not counts[None]:
         # Nothing is left to train on: a single split is not a split.
         given = ', '.join(f'{count} {split}' for split, count in counts.items())
-        labels.notes.append(f'there are no images to train on, only {given}: split again')
+        labels.notes.append(f'there are no training images, only {given}: split them again')
         images = [replace(image, split=None) for image in images]
         counts = Counter({None: len(images)})
     if counts[None] and counts['train'] and counts['val']:
@@ -78,7 +78,10 @@ def split_off(
             pool.append(image)
     if pool:
         if len(pool) < 2 and not kept:
-            raise UserError(f'{pool[0].path} is the only image to train on: expected two or more')
+            raise UserError(
+                f'{pool[0].path} is the only image to train on: expected two or more; if other '
+                'labels were meant, pass their `format`'
+            )
         others = [image for images in splits.values() for image in images if image.path in kept]
         both = [*pool, *others]
         sides = {len(pool) + i: kept[image.path] for i, image in enumerate(others)}
@@ -112,13 +115,13 @@ def _of_previous(previous: PreviousProject, kept: Mapping[Path, str]) -> str:
     """A note about the images of a previous project."""
     if not kept:
         count = counted(len(previous.splits), 'image')
-        return f'warning: {previous.folder}: none of its {count} is here, so all images are split'
+        return f'warning: {previous.folder}: none of its {count} was found, so all images are split'
     counts = Counter(kept.values())
     numbers = '/'.join(
         f'{counts[split]:,} {split}' for split in ('train', 'val', 'test') if counts[split]
     )
     gone = len(previous.splits) - len(kept)
-    lost = f'; {gone:,} of its images are not here' if gone > 0 else ''
+    lost = f'; {gone:,} of its images were not found' if gone > 0 else ''
     return f'{previous.folder}: its images keep their splits, {numbers}{lost}'
 
 
@@ -167,10 +170,10 @@ class _Pool:
         blocks = in_blocks(paths, seen, alone, size) if seen and size > 1 else None
         larger = sequences(paths, looks, similar, alone)
         val = self._draw(copies(paths, self.digests))
-        notes = ['copies are on both sides, as a class has no others']
+        notes = ['copies are on both sides, because a class has no other images']
         for groups, what in (
-            (larger, ['tiles of one image, and frames of one video, stay together']),
-            (blocks, ['similar neighbours by name stay together in blocks']),
+            (larger, ['tiles of an image, and frames of a video, stay together']),
+            (blocks, ['images with similar names and content stay together, in blocks']),
             (alone, []),
         ):
             drawn = self._draw(groups) if groups else set()
@@ -178,15 +181,17 @@ class _Pool:
             if is_usable and not self._loses(drawn, val):
                 together = [group for group in alone if len(group) > 1]
                 number = sum(map(len, together))
-                said = [f'copies stay together, {number} images of {len(together)}']
+                said = [
+                    f'copies stay together ({number} images in {counted(len(together), "group")})'
+                ]
                 val, notes = drawn, [*(said if together else []), *what]
                 break
         if len(paths) > MOST_COMPARED:
-            notes.append('the images are too many to compare their pictures')
+            notes.append('there are too many images to look for similar ones')
         which, why = ('new images', '') if self.sides else ('images', 'no validation split: ')
         share = f'{len(val)} of {self.new} {which} ({len(val) / self.new:.0%})'
         train = [image for i, image in enumerate(self.images[: self.new]) if i not in val]
-        note = '; '.join([f'{why}{share} split off by their content', *notes])
+        note = '; '.join([f'{why}{share} split off by a hash of their content', *notes])
         return train, [self.images[i] for i in sorted(val)], note
 
     def _draw(self, groups: Groups) -> set[int]:
@@ -309,15 +314,15 @@ def _note_copies(
     digests: Mapping[Path, bytes],
     drawn_from: set[Path],
 ) -> None:
-    """Note images of given splits that are copies of images to train on."""
+    """Note images of given splits that are copies of training images."""
     for split in ('val', 'test'):
         given = [image.path for image in splits[split] if image.path not in drawn_from]
         train = [image.path for image in splits['train']]
         if found := crossing(train, given, digests, labels.looks):
-            listed = first_few((f'{a.name} of {b.name}' for a, b in sorted(found.items())), 2)
+            listed = first_few((f'{a.name} (of {b.name})' for a, b in sorted(found.items())), 2)
             labels.notes.append(
                 f'warning: {len(found)} of {counted(len(given), "image")} in {split} are copies of '
-                f'images to train on: {listed}'
+                f'training images: {listed}'
             )
 
 
@@ -326,9 +331,9 @@ def _note_contradictions(labels: Labels, digests: Mapping[Path, bytes]) -> None:
     first: dict[bytes, LabelledImage] = {}
     pairs = ((image, first.setdefault(digests[image.path], image)) for image in labels.images)
     if found := [(image, other) for image, other in pairs if image.label != other.label]:
-        listed = (f'{i.label}/{i.path.name} is {o.label}/{o.path.name}' for i, o in found)
+        listed = (f'{i.label}/{i.path.name} equals {o.label}/{o.path.name}' for i, o in found)
         labels.notes.append(
-            f'warning: {counted(len(found), "image")} in the folders of several classes: '
+            f'warning: {counted(len(found), "image")} in more than one class folder: '
             f'{first_few(listed, 2)}; keep the right one'
         )
 

@@ -180,4 +180,4 @@ def _schedule(profile: Profile, recipe: Recipe) -> Iterator[str]:
         settings.append(f'paramwise_cfg=dict(custom_keys=dict({decay}))')
     yield f'optim_wrapper = dict({", ".join(settings)}){comment(steps.because)}'
     batch = recipe['effective batch'].value
-    yield f'auto_scale_lr = dict(base_batch_size={batch})  # images per step that lr is for'
+    yield f'auto_scale_lr = dict(base_batch_size={batch})  # images per step, for this lr'

@@ -1,6 +1,7 @@
 """Run commands, and print their errors and warnings in colour on a terminal."""
 
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -29,7 +30,7 @@ class _News(RegexHighlighter):
         # The last line of a check.
         r'^ *(?P<red>[1-9]\d* errors?, \d+ warnings?)$',
         r'^ *(?P<yellow>0 errors, [1-9]\d* warnings?)$',
-        r'^ *(?P<green>nothing found)$',
+        r'^ *(?P<green>no problems found)$',
     )
 
 
@@ -53,13 +54,20 @@ def wrapped(text: str, width: int, column: int = 4) -> str:
     Args:
         text: One or more lines.
         width: In characters.
-        column: Where the rest of a wrapped line begins, unless the line itself is indented more.
+        column: Where the rest of a wrapped line begins, unless the line itself is indented more,
+            or is the row of a table: then below its last cell that begins in the left third.
     """
     whole = dict(break_long_words=False, break_on_hyphens=False)
     lines = []
     for line in text.strip('\n').split('\n'):
-        indent = ' ' * max(len(line) - len(line.lstrip()), column)
-        lines += textwrap.wrap(line, width, subsequent_indent=indent, **whole) or ['']
+        words = line.lstrip()
+        own = line.removesuffix(words)
+        cells = [match.end() for match in re.finditer(r'\S {2,}(?=\S)', line)]
+        rest = max((cell for cell in (*cells, column) if cell <= width // 3), default=0)
+        rest = ' ' * max(rest, len(own))
+        lines += textwrap.wrap(
+            words, width, initial_indent=own, subsequent_indent=rest, **whole
+        ) or ['']
     return '\n'.join(lines)
 
 

@@ -121,5 +121,5 @@ def closing(findings: Iterable[Finding]) -> str:
     findings = list(findings)
     counts = [(len(of_kind(findings, kind)), kind) for kind in (Severity.ERROR, Severity.WARNING)]
     if not any(count for count, _ in counts):
-        return 'nothing found'
+        return 'no problems found'
     return ', '.join(counted(count, kind) for count, kind in counts)

@@ -1,6 +1,7 @@
 """Progress bars and clocks, on standard error and only on a terminal; lines elsewhere."""
 
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from threading import Event, Thread
@@ -10,6 +11,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from ptnt_mm.utils.console import is_terminal
+from ptnt_mm.utils.text import duration
 
 Item = TypeVar('Item')
 
@@ -51,13 +53,13 @@ def named(title: str) -> AbstractContextManager[None]:
 
 @contextmanager
 def heartbeat(title: str, seconds: float = 5.0) -> Iterator[None]:
-    """A context that prints the title of the current step every few seconds that show no bar.
+    """A context that prints the current step and the time so far every few seconds without a bar.
 
     Args:
         title: That of the time outside all steps.
         seconds: The time between two lines.
     """
-    done = Event()
+    done, started = Event(), time.monotonic()
 
     def beat() -> None:
         while not done.wait(seconds):
@@ -65,7 +67,8 @@ def heartbeat(title: str, seconds: float = 5.0) -> Iterator[None]:
             # On a terminal, there is little time outside all steps.
             is_shown = is_terminal(sys.stderr) if display is None else not display.disable
             if not is_shown and sys.stderr is not None:
-                print(f'{current} ...', file=sys.stderr, flush=True)
+                took = duration(time.monotonic() - started)
+                print(f'{current} ... {took}', file=sys.stderr, flush=True)
 
     thread = Thread(target=beat, daemon=True)
     thread.start()

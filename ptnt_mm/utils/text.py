@@ -46,6 +46,25 @@ def unknown_name(what: str, name: object, known: Iterable[str]) -> str:
     return f'unknown {what} {name!r}: {" ".join(filter(None, (suggestion, listed)))}'
 
 
+def folded(name: str) -> str:
+    """A name in small letters, without spaces, hyphens and underscores between its words.
+
+    Those between two numbers stay, and hyphens at its ends: '1-1', 'A-'.
+    """
+    return _SEPARATORS.sub('', name.strip(' _')).casefold()
+
+
+def spellings(names: Iterable[str]) -> list[list[str]]:
+    """Groups of names that differ only in capitals, spaces, hyphens or underscores."""
+    groups: dict[str, list[str]] = {}
+    for name in dict.fromkeys(names):
+        groups.setdefault(folded(name), []).append(name)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+_SEPARATORS = re.compile(r'(?<=[^\W\d_])[\s_-]+(?=[^\W_])|(?<=\d)[\s_-]+(?=[^\W\d_])')
+
+
 def misspellings(name: str) -> set[str]:
     """All words made from a name by adding or removing one letter, or by swapping two.
 

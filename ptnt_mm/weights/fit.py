@@ -291,7 +291,7 @@ def find_state_dict(
         if weights := only_tensors(content.get(entry)):
             return weights, entry
     if weights := only_tensors(content):
-        return weights, 'the file itself'
+        return weights, 'the whole file'
     raise CheckpointError(
         f'{source}: contains no weights: expected {", ".join(entries)}, or tensors by '
         f'name, but found {first_few(map(str, content)) or "nothing"}'

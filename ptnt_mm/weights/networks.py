@@ -114,7 +114,9 @@ def family() -> dict[str, type[Network]]:
     for name, network in networks.items():
         owner = owners.setdefault(network.arch_prefix, name)
         if owner != name:
-            raise TypeError(f'{owner} and {name} have one arch_prefix, {network.arch_prefix!r}')
+            raise TypeError(
+                f'{owner} and {name} have the same arch_prefix, {network.arch_prefix!r}'
+            )
     return dict(sorted(networks.items(), key=lambda item: item[1].arch_prefix))
 
 

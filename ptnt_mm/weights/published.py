@@ -113,17 +113,6 @@ INSTALLED = {
 }
 """Weights that pip installs, by name: those of this package first."""
 
-LEADS = (
-    'https://download.mindspore.cn/model_zoo/research/cv/CFDT/ reportedly has CFDT, a detector '
-    '(42.1 AP on COCO) with PyramidTNT-Ti; its trunk has no relative tables, and was trained with '
-    "convolutions between its stages that PyramidTNT does not have: position='learned'",
-    'https://github.com/huawei-noah/Efficient-AI-Backbones/releases/tag/tnt: in December '
-    '2024, a user named only S and B as the missing files of PyramidTNT (issue 207)',
-    'https://visionlab-pretrainedmodels.s3.amazonaws.com/model_zoo/vignn/'
-    'ptnt_s_82.0-1752a427.pth.tar has the name of PyramidTNT-S, but is loaded as Pyramid ViG-S',
-)
-"""Places where weights of PyramidTNT may be; unconfirmed."""
-
 
 def published_files() -> dict[str, tuple[Published, str]]:
     """Map each name to a file and its network, such as 'TNT small'."""

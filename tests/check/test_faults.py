@@ -172,6 +172,9 @@ FAULTS = {
         own(metainfo=dict(_delete_=True, CLASSES=CLASSES)), ERROR, 'train', 'metainfo.CLASSES'
     ),
     'no comma': (own(metainfo=dict(classes='ball')), ERROR, 'train', "'ball'"),
+    'class in capitals': (
+        own(metainfo=dict(classes=(*CLASSES, 'CUP'))), WARNING, 'train', "'cup', 'CUP'"
+    ),
     'class twice': (own(metainfo=dict(classes=(*CLASSES, 'cup'))), ERROR, 'train', 'cup'),
     'other order': (_reverse_categories, ERROR, 'train', 'cup, crate, coin, ball'),
     'order of val': (

@@ -21,13 +21,13 @@ def test_a_schedule_without_a_batch_is_not_confirmed(scale: dict):
     """Like those of mmseg."""
     (severity, text), = _found(8, **scale)  # fmt: skip
     assert severity == Severity.NOTE and 'for this batch' not in text
-    assert '0.0001; the config does not contain the batch' in text and 'yours is 16' in text
+    assert '0.0001; the config does not state its batch' in text and 'yours is 16' in text
 
 
 @pytest.mark.parametrize(
     ('gpus', 'enable', 'severity', 'words'),
     [
-        (8, False, Severity.OK, '0.0001, the one for this batch'),
+        (8, False, Severity.OK, '0.0001, which is for this batch'),
         (1, False, Severity.WARNING, 'for batch 16; `auto_scale_lr=True` would make it 1.25e-05'),
         (1, True, Severity.OK, 'for batch 16, scaled to 1.25e-05'),
     ],

@@ -74,7 +74,7 @@ def test_pages_of_projects_are_named_after_their_folders(place: Path, monkeypatc
     assert run('config.py', '../photo.png', '--out', 'page') == 0
     assert capsys.readouterr().out.splitlines()[-1] == 'Page: page/index.html'
     monkeypatch.chdir(place)
-    for folder in ('work_dirs/visualize/cards', 'cards/page'):
+    for folder in ('cards/visualize', 'cards/page'):
         assert '<title>What cards sees' in Path(folder, 'index.html').read_text()
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from mmengine.config import Config
 from mmengine.registry import MODELS, DefaultScope
 from torch import nn
 from torch.utils.data import DataLoader
@@ -176,6 +177,20 @@ def test_a_syntax_error_names_the_whole_path(tmp_path: Path):
     file.write_text('model =\n')
     error = raised(lambda: compile(file.read_text(), str(file), 'exec'))
     assert f'{file}, line 1' in str(explain(error, *Kind))
+
+
+@pytest.mark.parametrize('kind', [str, int, list])
+def test_a_dict_over_another_type_in_a_base_config(tmp_path: Path, kind: type):
+    (tmp_path / 'base.py').write_text(f'model = dict(arch={kind(1 if kind is int else ())!r})\n')
+    file = tmp_path / 'config.py'
+    file.write_text("_base_ = 'base.py'\nmodel = dict(arch=dict(depths=(1, 1)))\n")
+    error = raised(lambda: Config.fromfile(file))
+    said = (
+        f'arch is a dict, but of type {kind.__name__} in the base config. To replace it, add _del'
+    )
+    assert said in str(explain(error, *Kind))
+    file.write_text(file.read_text().replace('depths', '_delete_=True, depths'))
+    assert Config.fromfile(file).model.arch == dict(depths=(1, 1))
 
 
 @pytest.mark.parametrize(

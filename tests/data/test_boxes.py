@@ -74,7 +74,7 @@ def test_exchanged_axes_are_named(form):
         # The second half is from a program that writes corners.
         (
             lambda corners: np.vstack([corners[:30], CORNER_AND_SIZE.read(corners[30:])]),
-            'these would be as [x1, y1, x2, y2]',
+            'these fit when read as [x1, y1, x2, y2]',
         ),
         # One typo more does not hide the cause.
         (lambda corners: np.vstack([CORNER_AND_SIZE.read(corners[:-1]), [[np.nan] * 4]]), '[x1, '),
@@ -240,8 +240,8 @@ def test_images_of_one_id_are_skipped_together(tmp_path: Path):
 @pytest.mark.parametrize(
     ('ids', 'values'),
     [
-        ([0, 1], 'from 1, their names from 0'),
-        ([2, 3], 'from 1, their names from 2'),
+        ([0, 1], 'from 1, but the names start at 0'),
+        ([2, 3], 'from 1, but the names start at 2'),
         ([1, 1], "'van'"),
     ],
     ids=['from 0', 'from 2', 'one id'],
@@ -254,7 +254,7 @@ def test_category_ids_that_mean_something_else_are_an_error(tmp_path: Path, ids,
         read(tmp_path, content)
 
 
-COUNTED = 'from 1, their names from 0.* add a name for 3 if'
+COUNTED = 'from 1, but the names start at 0.* add a name for 3 if'
 
 
 def yolo(root: Path, classes: list[int]) -> Labels:

@@ -157,5 +157,5 @@ def test_a_small_sample_of_the_classes_is_left_out(tmp_path: Path):
 
 
 def test_two_folders_of_a_clone_are_not_two_classes(tmp_path: Path):
-    with pytest.raises(UserError, match='no labels in a supported format'):
+    with pytest.raises(UserError, match='8 images and no labels'):
         read(draw(tmp_path, {'Dataset': 5, 'Examples': 3}))

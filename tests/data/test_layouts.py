@@ -251,4 +251,4 @@ def test_equal_files_of_two_classes_are_said(tmp_path: Path):
             images.append(LabelledImage(file, _SIZE, label=name))
     labels = Labels(['cat', 'dog'], images)
     split_off(labels)
-    assert any('dog/0.png is cat/0.png' in note for note in labels.notes)
+    assert any('dog/0.png equals cat/0.png' in note for note in labels.notes)

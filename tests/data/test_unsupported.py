@@ -137,7 +137,9 @@ def test_what_was_seen_is_named(tmp_path: Path, kind: str):
     path = tmp_path / file
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(content if isinstance(content, str) else json.dumps(content))
-    with pytest.raises(UserError, match=rf'(?s)Seen, but not read:.*{name}.*{path.name}.*convert'):
+    with pytest.raises(
+        UserError, match=rf'(?s)Found, but not supported:.*{name}.*{path.name}.*convert'
+    ):
         recognise(Tree(tmp_path))
     assert len(unsupported_labels(Tree(tmp_path))) == 1
 
@@ -251,6 +253,22 @@ def test_folders_of_frames_are_no_classes_beside_labels_of_videos(
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f'{text}\n{text}\n')
     with pytest.raises(UserError, match=f'(?s){name}.*--format folders'):
+        recognise(Tree(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ('other', 'is_short'),
+    [(None, True), ('README.md', True), ('LICENSE', True), ('photo.heic', True), ('a.txt', False)],
+)
+def test_of_photographs_alone_no_format_is_listed(
+    tmp_path: Path, other: str | None, is_short: bool
+):
+    for i in range(3):
+        draw(tmp_path / f'{i}.jpg')
+    if other:
+        (tmp_path / other).write_text('not labels')
+    said = '3 images and no labels.*ptnt pretrain' if is_short else 'Supported:.*a data.yaml'
+    with pytest.raises(UserError, match=f'(?s){said}'):
         recognise(Tree(tmp_path))
 
 

@@ -1,5 +1,6 @@
 """A different number of epochs changes the whole schedule."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -225,6 +226,14 @@ def test_a_stretched_run_has_the_rates_of_a_long_one_also_when_it_is_resumed(tmp
     short = rates(tmp_path / 'resumed', 2)
     resumed = rates(tmp_path / 'resumed', 2, epochs=4, resume='auto')
     assert resumed == short + planned[6:]
+    said = ''.join(file.read_text() for file in (tmp_path / 'resumed').rglob('*.log'))
+    assert 'the learning rate continues at' in said, 'what was asked for is no warning'
+    assert set(re.findall(r'Changed since the checkpoint: (\w+)', said)) == {'experiment_name'}
+    assert ' WARNING - The optimizer' not in said
+    again = rates(tmp_path / 'resumed', 2, epochs=5, resume='auto')
+    assert len(again) == 15, 'a run that was stretched is stretched again'
+    said = ''.join(file.read_text() for file in (tmp_path / 'resumed').rglob('*.log'))
+    assert 'Changed since the checkpoint: param_scheduler' not in said
 
 
 def test_a_run_is_too_short_for_its_warm_up(tmp_path: Path):

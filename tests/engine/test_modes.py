@@ -83,6 +83,35 @@ def test_mixed_precision_is_bfloat16_where_the_gpu_has_it(monkeypatch, supported
     assert changed.optim_wrapper == dict(type='AmpOptimWrapper', dtype=dtype)
 
 
+@pytest.mark.parametrize(
+    ('flags', 'supported'),
+    [
+        ('flags : fpu avx2 avx512f avx512_bf16', True),
+        ('flags : fpu avx512f amx_bf16 amx_tile', True),
+        ('Features : fp asimd bf16 i8mm', True),
+        ('flags : fpu avx2 avx512f avx512_fp16', False),
+        (None, False),  # a system without this file
+    ],
+)
+def test_processors_with_bfloat16(tmp_path: Path, flags: str | None, supported: bool):
+    file = tmp_path / 'cpuinfo'
+    if flags is not None:
+        file.write_text(f'processor : 0\n{flags}\n')
+    assert modes.cpu_has_bfloat16(file) == supported
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason='needs a machine without a GPU')
+def test_mixed_precision_on_a_cpu_needs_bfloat16():
+    wrapper = dict(type='AmpOptimWrapper', dtype='float16', loss_scale='dynamic')
+    config = Config(dict(optim_wrapper=wrapper))
+    if modes.cpu_has_bfloat16():
+        modes.use_mixed_precision(config)
+        assert config.optim_wrapper == dict(type='Bfloat16OptimWrapper')
+    else:
+        with pytest.raises(UserError, match='a processor that computes in bfloat16'):
+            modes.use_mixed_precision(config)
+
+
 @pytest.mark.usefixtures('_accelerator')
 def test_sync_bn():
     config = Config()
@@ -94,7 +123,6 @@ def test_sync_bn():
 @pytest.mark.parametrize(
     ('mode', 'words'),
     [
-        (dict(amp=True), '`amp=True` needs an accelerator'),
         (dict(sync_bn=True), '`sync_bn=True` needs an accelerator'),
         (dict(auto_scale_lr=True), 'base_batch_size'),
         (dict(log='wandbb'), "'wandbb'.*'wandb'"),

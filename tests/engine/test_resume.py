@@ -91,7 +91,7 @@ def test_changed_settings_are_used_as_if_they_had_been_there_from_the_beginning(
     assert continued == whole[done:] and len(continued) == 12 - done
     assert continued[0]['initial_lr'] == 0.5 and continued[0]['betas'] == (0.8, 0.99)
     assert continued[0]['lr'] != rows(config(tmp_path / 'same'), run / checkpoint)[0]['lr']
-    said = "The config's are used: the learning rate continues at"
+    said = 'those of the config: the learning rate continues at'
     assert said in log_of(tmp_path / 'continued') and said not in log_of(tmp_path / 'same')
 
 

@@ -241,6 +241,11 @@ def test_changed_settings_are_named(tmp_path: Path):
         'model.backbone.drop_path_rate, from 0.1 to 0.2',
         'steps, from [8, 11] to [8, 10]',
     ]
+    longer = Config(dict(schedule=[dict(type='A', end=1), dict(type='B', end=4)]))
+    same = ConfigDict(schedule=[dict(type='A', end=1), dict(type='B', end=2)])
+    other = ConfigDict(schedule=[dict(type='B', end=4)])
+    assert list(changed_settings(same, longer)) == ['schedule[1].end, from 2 to 4']
+    assert len(list(changed_settings(other, longer))) == 1
     assert not list(changed_settings(stored, before))
     assert not list(changed_settings(ConfigDict(), now))
 

@@ -26,7 +26,7 @@ from ptnt_mm.deploy.runtimes import load_runtime
 from ptnt_mm.export import export as exporting
 from ptnt_mm.export.comparison import compare
 from ptnt_mm.export.evaluation import remark_on_size
-from ptnt_mm.export.export import export
+from ptnt_mm.export.export import export, suggested_size
 from ptnt_mm.export.formats import (
     OLDEST_TORCH,
     freeze_tables,
@@ -330,6 +330,23 @@ def test_the_remark_comes_before_the_work(folder: Path, monkeypatch, capsys):
     with pytest.raises(SystemExit):
         run('export', ['x.py', 'x.pth', '--size', '96', '128', '--out', 'y.onnx'])
     assert 'export with --size 192 256, or train' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ('sizes', 'expected'),
+    [([(48, 64)], (96, 128)), ([(64, 48)], (128, 96)), ([(48, 64), (64, 48)], (128, 128))],
+)
+def test_the_suggested_size_holds_the_test_images(
+    config: Config, tmp_path: Path, sizes: list[tuple[int, int]], expected: tuple[int, int]
+):
+    for i, (height, width) in enumerate(sizes):
+        Image.new('RGB', (width, height)).save(tmp_path / f'{i}.png')
+    config = Config(config.to_dict())
+    config.test_dataloader.dataset.update(data_root=str(tmp_path), data_prefix=dict(img=''))
+    config.test_dataloader.dataset.pipeline[1].update(scale=(120, 90), keep_ratio=True)
+    assert suggested_size(config) == expected
+    config.test_dataloader.dataset.pipeline.insert(1, dict(type='RandomCrop', crop_size=(9, 9)))
+    assert suggested_size(config) is None
 
 
 def test_missing_packages_are_named_before_the_work(config: Config, tmp_path: Path, monkeypatch):

@@ -16,8 +16,10 @@ import ptnt_mm
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.evaluation_outputs import add_drawing
 from ptnt_mm.engine.hooks.drawing import DrawPredictionsHook
+from ptnt_mm.inference.infer import closing_lines
 from ptnt_mm.inference.load import load_predictor
 from ptnt_mm.inference.predictor import Predictor
+from ptnt_mm.inference.source import Results
 
 from .samples import CLASSES, photograph, save
 
@@ -57,6 +59,16 @@ def test_low_scores_are_left_out_and_five_are_enough(micro_arch: dict, tmp_path:
     assert [one['label'] for one in classifier.describe(sample)['classes']] == ['kind 7', 'kind 9']
     classifier.score_thr = 0.0
     assert len(classifier.describe(sample)['classes']) == 5
+
+
+def test_the_best_classes_are_counted(micro_arch: dict, tmp_path: Path):
+    classifier = predictor('demo_classifier_ptnt_ti', micro_arch, tmp_path, CLASSES)
+    results = Results(tmp_path / 'out')
+    for best in (1, 3, 1):
+        sample = DataSample().set_pred_score(torch.eye(4)[best])
+        results.add(file='a.png', **classifier.describe(sample))
+    *_, last = closing_lines(results, classifier, None).splitlines()
+    assert last == f'Best class: 2 {CLASSES[1]}, 1 {CLASSES[3]}'
 
 
 LOGITS = (3.0, -3.0, 2.0, 1.0, -1.0, 0.5, 0.2, 0.1)

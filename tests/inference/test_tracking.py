@@ -104,7 +104,7 @@ FOLLOWED = [
 def test_numbers_are_kept(place: Path, trackers: None, capsys: pytest.CaptureFixture):
     assert infer('clip.avi', '--out', 'out') == 0
     assert tracks(place / 'out') == FOLLOWED
-    assert 'Found 28 objects in 11 of 12 images: 3 tracks' in capsys.readouterr().out
+    assert 'Found 28 objects in 11 of 12 frames: 3 tracks' in capsys.readouterr().out
 
 
 def test_only_scores_that_count_are_followed(place: Path, trackers: None):

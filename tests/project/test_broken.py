@@ -53,7 +53,7 @@ def test_nothing_is_lost_in_silence(tmp_path: Path, intact, make, name: str, spo
     spoil(root)
     files = {file: file.read_bytes() for file in Tree(root).files}
     if (make.__name__, name) in NOTHING_REMAINS:
-        with pytest.raises(UserError, match=f'{root}.*nothing in it can be used'):
+        with pytest.raises(UserError, match=f'{root}.*none of it can be used'):
             read(root)
         return
     labels = read(root)

@@ -280,8 +280,8 @@ def test_the_command_shows_what_it_found_and_what_comes_next(untried, tmp_path: 
     data, project = made.darknet(tmp_path / 'data'), tmp_path / 'project'
     assert run('new', [str(data), str(project), '--epochs', '3', '--size', '320']) == 0
     shown = capsys.readouterr().out
-    assert 'YOLO' in shown and '  training: 3 epochs (as asked), 2 images per step' in shown
-    assert f'ptnt train {project}' in shown and 'nothing found' in shown
+    assert 'YOLO' in shown and '  training: 3 epochs (as requested), 2 images per step' in shown
+    assert f'ptnt train {project}' in shown and 'no problems found' in shown
     assert run('new', [str(data), str(project)]) == 1
 
 

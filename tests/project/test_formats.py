@@ -254,6 +254,62 @@ def test_rotated_boxes_are_boxes_and_a_line_says_so(tmp_path: Path, kind: str):
         assert choose_task(recognised, labels, 'instance') == 'instance'
 
 
+def test_a_rarer_spelling_of_a_class_is_reported_where_it_is_used(tmp_path: Path):
+    made.voc(tmp_path)
+    (first, *_) = sorted(tmp_path.rglob('im*.xml'))
+    first.write_text(first.read_text().replace('cell', 'Cell').replace('dot', 'd o t'))
+    labels = read(tmp_path)
+    assert {'Cell', 'cell', 'dot', 'd o t'} == set(labels.classes)
+    assert {(p.file.stem, p.label, p.outcome) for p in labels.problems} == {
+        ('im0', 'Cell', Outcome.KEPT),
+        ('im0', 'd o t', Outcome.KEPT),
+    }
+    assert "'Cell' here, 'cell' in most images" in {p.detail for p in labels.problems}
+
+
+def add_labels(root: Path, make: Callable[[Path], Path], count: int) -> None:
+    """Add labels of the first images in another format."""
+    other = make(root / 'other')
+    if make is made.coco:
+        content = json.loads((other / 'labels.json').read_text())
+        content['annotations'] = [a for a in content['annotations'] if a['image_id'] < count]
+        (root / 'labels.json').write_text(json.dumps(content))
+    else:
+        for i in range(count):
+            (file,) = (file for file in other.rglob(f'im{i}.*') if file.suffix != '.png')
+            file.rename(root / file.name)
+    shutil.rmtree(other)
+
+
+OTHERS = [
+    (large, small)
+    for large in (made.yolo, made.kitti, made.voc)
+    for small in (made.voc, made.coco, made.labelme)
+    if large is not small
+]
+
+
+@pytest.mark.parametrize(('large', 'small'), OTHERS, ids=lambda make: make.__name__)
+@pytest.mark.parametrize('count', [1, 2, 3])
+def test_a_format_with_labels_for_many_more_images_is_read(tmp_path: Path, large, small, count):
+    root = large(tmp_path)
+    add_labels(root, small, count)
+    both = [FORMATS[large], FORMATS[small]]
+    first = min(both, key=FORMAT_NAMES.index)
+    found = recognise(Tree(root))
+    assert found.format.name == (both[0] if 2 * count < made.COUNT else first)
+    both.remove(found.format.name)
+    assert f'`format={both[0]}`' in found.others[0]
+    assert recognise(Tree(root), FORMATS[small]).format.name == FORMATS[small]
+
+
+def test_a_format_that_cannot_be_read_is_not_replaced_by_a_stray_file(tmp_path: Path):
+    file = made.coco(tmp_path) / 'labels.json'
+    file.write_text(json.dumps(json.loads(file.read_text()) | dict(categories=[])))
+    add_labels(tmp_path, made.labelme, 1)
+    assert recognise(Tree(tmp_path)).format.name == 'coco'
+
+
 @pytest.mark.parametrize('with_box', [True, False])
 def test_polygons_of_voc_are_masks(tmp_path: Path, with_box: bool):
     made.voc(tmp_path)

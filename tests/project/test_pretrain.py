@@ -162,7 +162,8 @@ def test_the_range_reaches_the_run_and_the_card(teacher: Path, place: Path):
         (used,) = (place / name).glob('*/vis_data/config.py')
         step = Config.fromfile(used).train_dataloader.dataset.pipeline[0]
         assert step == dict(type='LoadPicture', value_range=expected)
-    assert len(lines) == 2 and all('values from' in line for line in lines)
+    assert len(lines) == 4 and all('values from' in line for line in lines[::2])
+    assert set(lines[1::2]) == {'warning: only 4 images; a few thousand varied images work best'}
 
 
 @pytest.mark.parametrize('value_range', [(9, 1), 4095, ('0', '9')])
@@ -258,7 +259,10 @@ def test_a_trained_network_of_timm_teaches(place: Path, head: str):
         (dict(size=32), '`size=32`: expected an integer from 64'),
         (dict(batch=1), '`batch=1`: expected an integer from 2'),
         (dict(backbone='ptnt_xl'), 'ptnt_xl'),
-        (dict(teacher='resnet18', teacher_weights=None), 'neither here nor on a server'),
+        (
+            dict(teacher='resnet18', teacher_weights=None),
+            'not on this machine and cannot be downloaded',
+        ),
         (dict(teacher_weights='none.pth'), 'there is no file none.pth'),
         (dict(teacher_weights='none'), '`teacher_weights=none`: expected a file'),
         (dict(teacher='resnet18'), 'teacher.pth does not fit the model ResNet'),

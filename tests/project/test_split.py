@@ -164,7 +164,7 @@ def test_resized_copies_of_any_name_are_on_one_side(tmp_path: Path):
     found, notes = split(boxes(tmp_path, names, pictures))
     sides = [{path.stem.removeprefix('small') for path in found[part]} for part in ('train', 'val')]
     assert len(found['val']) == 8 and not sides[0] & sides[1]
-    assert any('40 images of 20' in note for note in notes)
+    assert any('40 images in 20 groups' in note for note in notes)
 
 
 def blank(i: int) -> Image.Image:
@@ -302,7 +302,7 @@ def test_pictures_of_a_fixed_camera_are_not_copies(tmp_path: Path):
     assert not any('copies' in note for note in notes)
     pictures[8] = pictures[0].resize((200, 150))
     _, notes = split(boxes(tmp_path / 'copy', names, pictures))
-    assert any('1 of 4 images in val' in note and '8.png of 0.png' in note for note in notes)
+    assert any('1 of 4 images in val' in note and '8.png (of 0.png)' in note for note in notes)
 
 
 def test_numbers_in_brackets_are_those_of_pictures(tmp_path: Path):

@@ -25,7 +25,7 @@ def infer_six(folder: Path, *words: str) -> dict:
     assert done.stdout.endswith('error: 1 of 6 images failed\n')
     assert 'Warning' not in done.stdout and 'Traceback' not in done.stdout
     out = 'work_dirs/infer/six'
-    said = f'Processed 5 images. Predictions: {out}/predictions.json  drawn: {out}/drawn\n'
+    said = f'Processed 5 images\npredictions  {out}/predictions.json\ndrawn        {out}/drawn\n'
     assert said in done.stdout
     found = json.loads((folder / out / 'predictions.json').read_text())
     assert [entry['file'] for entry in found['failed']] == ['corrupt.jpg']

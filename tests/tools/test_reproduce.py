@@ -1,6 +1,8 @@
 """The command line of the model zoo."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -27,6 +29,19 @@ def test_commands(capsys):
     first, second = printed.splitlines()
     assert first.startswith('ptnt train retinanet_ptnt_s_1x --pretrained elsewhere/ptnt_s_82')
     assert 'ptnt_b_84.1.pth.tar' in second
+
+
+def test_a_command_does_not_wait_for_torch():
+    words = ['commands', 'retinanet_ptnt_s_1x']
+    code = f"""
+import sys
+sys.path.insert(0, 'tools')
+PTNT_MM_REGISTERS_LATER = True
+import reproduce
+assert reproduce.main({words}) == reproduce.main(['experiments']) == 0
+assert 'torch' not in sys.modules
+"""
+    subprocess.run([sys.executable, '-c', code], check=True, cwd=ROOT)
 
 
 def test_flags_need_the_weights(capsys, tmp_path: Path):

@@ -11,6 +11,7 @@ import pytest
 import torch
 from repository import ROOT, contents
 
+from ptnt_mm.engine.modes import cpu_has_bfloat16
 from ptnt_mm.models import PyramidTNT
 from ptnt_mm.weights.reader.read import read_checkpoint
 
@@ -53,6 +54,7 @@ def test_test_gives_the_figures_of_the_run(workplace: Workplace, training: Train
     )  # fmt: skip
     assert figures(done.stdout) == figures(training.output)
     assert max(figures(done.stdout)) > 0
+    assert re.search('^Testing .* images, the same as in validation$', done.stdout, re.M)
     assert len(list((workplace.folder / 'shown').glob('*'))) == 20
     assert (workplace.folder / 'predictions.pkl').is_file()
 
@@ -79,6 +81,7 @@ def test_test_time_augmentation(workplace: Workplace, training: Training):
     done = workplace.run(
         'test.py', training.config, training.checkpoint, '--work-dir', 'tta', '--tta'
     )
+    assert re.search(r'^Testing .*, each in [26] views', done.stdout, re.M)
     plain, averaged = figures(training.output), figures(done.stdout)
     assert averaged != plain and abs(averaged[0] - plain[0]) < 0.1
 
@@ -255,7 +258,7 @@ def test_unsafe_loading_is_refused(workplace: Workplace):
     assert 'unset TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD' in done.stdout
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason='with a GPU --amp is no error')
-def test_amp_without_an_accelerator(workplace: Workplace):
+@pytest.mark.skipif(torch.cuda.is_available() or cpu_has_bfloat16(), reason='--amp is no error')
+def test_amp_without_bfloat16(workplace: Workplace):
     done = workplace.run('train.py', CONFIG, '--amp', '--work-dir', 'amp', check=False)
     assert done.returncode == 1 and '--amp needs an accelerator' in done.stdout

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from ptnt_mm.utils import console
-from ptnt_mm.utils.console import exit_status, show
+from ptnt_mm.utils.console import exit_status, show, wrapped
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.terminal import TerminalHandler
 
@@ -37,6 +37,26 @@ def test_bad_news_is_coloured(terminal, capsys):
         f'torch 2.5 {red}BROKEN{off}',
         'an error in it',
     ]
+
+
+@pytest.mark.parametrize(
+    ('line', 'rest'),
+    [
+        ('one two three four five six', '    '),
+        ('  one two three four five six', '    '),
+        ('      one two three four five six', '      '),
+        ('  yolo  a data.yaml with names', ' ' * 8),
+        ('  new  1 a.weight, b.weight, c.weight', ' ' * 7),
+        ('  loss  AP 0.2 of all  AP 0.4 of some', ' ' * 8),
+        ('      a/path/that/is/longer/than/a/line is whole', ' ' * 6),
+        ('written to a/longer/path  with two words', '    '),
+    ],
+)
+def test_the_rest_of_a_line_is_below_its_cell(line: str, rest: str):
+    first, *others = wrapped(line, 26).split('\n')
+    assert others and line.startswith(first)
+    for other in others:
+        assert other.startswith(rest) and other[len(rest)] != ' '
 
 
 def test_exit_status(capsys: pytest.CaptureFixture):

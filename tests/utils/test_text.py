@@ -1,8 +1,8 @@
-"""Messages suggest the name nearest to an unknown one."""
+"""Names near an unknown one are suggested; those that differ only in form are found; numbers."""
 
 import pytest
 
-from ptnt_mm.utils.text import counted, suggest, unknown_name
+from ptnt_mm.utils.text import counted, spellings, suggest, unknown_name
 
 
 @pytest.mark.parametrize(
@@ -57,3 +57,21 @@ def test_known_names_are_listed_if_they_are_few_or_none_is_near(
 )
 def test_numbers_have_the_right_form_of_their_noun(number: int, noun: str, text: str):
     assert counted(number, noun) == text
+
+
+@pytest.mark.parametrize(
+    ('names', 'are_one'),
+    [
+        (['RBC', 'rbc'], True),
+        (['traffic light', 'Traffic-Light', 'trafficlight', 'traffic_light'], True),
+        (['line 1', 'line1'], True),
+        (['Straße', 'STRASSE'], True),
+        ([' cup', 'cup '], True),
+        (['background', '_background_'], True),
+        (['1-1', '11'], False),  # rooms and versions
+        (['A', 'A-', 'A+'], False),  # marks and blood groups
+        (['cup', 'cup'], False),  # the same name
+    ],
+)
+def test_spellings_of_one_name(names: list[str], are_one: bool):
+    assert spellings(['other', *names]) == [names] * are_one

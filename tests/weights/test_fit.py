@@ -77,7 +77,7 @@ def weights():
 
 HEAD = {'bbox_head.weight': torch.zeros(1), 'neck.0.weight': torch.zeros(1)}
 PREFIXES = ('module.', 'backbone.', 'model.', 'module.backbone.', 'model.module.backbone.')
-ALONE = 'the file itself'
+ALONE = 'the whole file'
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def test_the_log_has_one_table(tmp_path, published, capsys):
     model = PyramidTNT(ARCH, pretrain_img_size=128, out_norms=True)
     load_pretrained(model, saved(tmp_path / 'w.pth', published), logger=None)
     out = capsys.readouterr().out
-    assert 'w.pth (the file itself)' in out
+    assert 'w.pth (the whole file)' in out
     assert 'resized     5  outer_pos (1, 64, 8) -> (1, 256, 8)' in out
     assert 'unused      4  norm.weight, norm.bias, head.weight, head.bias' in out
     assert 'new         8  norm0.weight' in out

@@ -5,10 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ptnt_mm.config.zoo import config_names, get_config
-from ptnt_mm.models.pyramid_tnt import ARCHS
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import unknown_name
-from ptnt_mm.weights.published import FILES
+from ptnt_mm.weights.published import published_files
 from reproduction.experiments import read_tables
 
 Figures = Mapping[str, float]
@@ -67,7 +66,11 @@ _DATA = {
 }
 
 # ImageNet top-1 accuracy in percent by size, from the authors' README.
-_TOP_1 = {row['alias']: FILES[f'PyramidTNT {arch}'][0].top_1 for arch, row in ARCHS.items()}
+_TOP_1 = {
+    name.removeprefix('ptnt_'): file.top_1
+    for name, (file, network) in published_files().items()
+    if network.startswith('PyramidTNT')
+}
 
 # As printed in the papers, as far as we could confirm it.
 _PUBLISHED = {

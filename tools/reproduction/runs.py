@@ -1,12 +1,13 @@
-"""The runs of the model zoo: the command for each."""
+"""The runs of the model zoo: the command for each.
+
+Torch is imported where a config, a model or a checkpoint is read: most commands need none.
+"""
 
 from pathlib import Path
 
-from ptnt_mm.complexity import build_by_name, measure_complexity
 from ptnt_mm.config.zoo import get_config
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights.published import published_files
-from ptnt_mm.weights.reader.read import read_checkpoint
 from reproduction.entries import Entry
 
 
@@ -39,10 +40,12 @@ def recipe_flags(entry: Entry, weights_folder: Path, gpus: int) -> list[str]:
     flags += ['--resume']
     if gpus == entry.gpus:
         return flags
+    if entry.unit == 'epoch' and gpus < entry.gpus:
+        return [*flags, '--auto-scale-lr']
     config = get_config(entry.name)
     batch = config.auto_scale_lr.base_batch_size
     steps = config.optim_wrapper.get('accumulative_counts', 1)
-    if entry.unit == 'epoch' and (gpus < entry.gpus or batch % (gpus * steps)):
+    if entry.unit == 'epoch' and batch % (gpus * steps):
         return [*flags, '--auto-scale-lr']
     if batch % (gpus * steps):
         raise UserError(
@@ -54,6 +57,8 @@ def recipe_flags(entry: Entry, weights_folder: Path, gpus: int) -> list[str]:
 
 def cost(entry: Entry) -> tuple[float, float]:
     """Millions of parameters, and multiply-adds for an image of the papers, in units of 1e9."""
+    from ptnt_mm.complexity import build_by_name, measure_complexity
+
     total = measure_complexity(build_by_name(entry.name), entry.shape).total
     return total.parameters / 1e6, total.multiply_adds / 1e9
 
@@ -73,5 +78,7 @@ def require_weights(entry: Entry, folder: Path) -> None:
             f'{file} is missing: open {source.url} in a browser (password '
             f'{source.password}), and save the file there; --weights sets another folder'
         )
+    from ptnt_mm.weights.reader.read import read_checkpoint
+
     # A browser may have saved a web page under this name. Find out before downloading COCO, 20 GB.
     read_checkpoint(file, 'meta')

@@ -181,7 +181,7 @@ def _objects(
         shown = f'line {line}: {", ".join(row)[:80]}'
         if len(row) != layout.count:
             what = f'{len(row)} instead of {layout.count} in {shown}'
-            labels.report(table.file, 'rows with another number of columns', what, label)
+            labels.report(table.file, 'rows with a different number of columns', what, label)
         elif not any(texts) and layout.cell(row, 'class') == '':
             continue  # an image without objects
         elif not label:

@@ -101,7 +101,7 @@ def _find(tree: Tree) -> str:
     used = (split for split, folder in placed.values() if level.class_of(folder))
     splits = sorted(set(filter(None, used)))
     inside = f' inside {", ".join(splits)}' if splits else ''
-    return f'images in folders of {len(names)} names{inside}'
+    return f'images in {len(names)} folders{inside}'
 
 
 def _read(tree: Tree) -> Labels:
@@ -112,7 +112,7 @@ def _read(tree: Tree) -> Labels:
     for path, (split, folder) in placed.items():
         name = level.class_of(folder)
         if name is None:
-            collector.labels.report(path, 'images that are in no folder of a class')
+            collector.labels.report(path, 'images outside the class folders')
             left_out['/'.join(tree.folders(path))] += 1
             continue
         image = collector.image(path, path, split)
@@ -122,7 +122,9 @@ def _read(tree: Tree) -> Labels:
     labels.classes = sorted({image.label for image in labels.images})
     labels.notes += [*level.notes, *_note_flat(tree, labels)]
     if aside := [f'{name} ({count})' for name, count in left_out.most_common() if name]:
-        labels.notes.append(f'images left out, as their folders are no classes: {first_few(aside)}')
+        labels.notes.append(
+            f'images left out, because their folders are not classes: {first_few(aside)}'
+        )
     return labels
 
 
@@ -134,8 +136,8 @@ def _note_flat(tree: Tree, labels: Labels) -> list[str]:
         return []
     option = option_for(tree, groups[1 - flat][0], groups[flat][0], len(groups[flat]))
     return [
-        f'warning: the images of {labels.classes[flat]} are flat, as masks are: if they are the '
-        f'masks of the others, {option} gives their names'
+        f'warning: the images of {labels.classes[flat]} have only a few colours, as masks do: if '
+        f'they are the masks of the others, {option} gives their names'
     ]
 
 
@@ -185,7 +187,7 @@ def _level(tree: Tree, placed: Placed) -> _Level:
     """
     in_splits = [path for path, (split, folder) in placed.items() if split and folder]
     everywhere = [path for path, (_, folder) in placed.items() if folder]
-    # Beside train/cat and val/cat, other folders are no classes.
+    # Beside train/cat and val/cat, other folders are not classes.
     used = in_splits if len(in_splits) * 2 > len(everywhere) else everywhere
     folders = _Folders(Counter(placed[path][1] for path in used))
     groups, notes = _without_copies(tree, placed, folders)
@@ -346,7 +348,7 @@ def _ambiguous(tree: Tree, groups: Mapping[Folder, list[Folder]]) -> UserError:
 FORMAT = Format(
     'folders',
     'Class folders',
-    'two or more folders of images, one for each class, optionally inside train and val',
+    'a folder of images for each class, two or more, perhaps inside train and val',
     ('classification',),
     _find,
     _read,

@@ -261,7 +261,7 @@ def _is_background(count: int, plain: Mapping[int, int]) -> bool:
 def _report_unknown(
     counts: Mapping[Path, Counter[int]], known: Collection[int], labels: Labels
 ) -> None:
-    """Report masks with values of no class; those of soft edges are counted."""
+    """Report masks with values that are not classes; those of soft edges are counted."""
     edges = 0
     for mask, found in counts.items():
         unknown = [value for value, _ in found.most_common() if value not in known]

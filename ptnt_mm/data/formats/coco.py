@@ -147,7 +147,7 @@ def _by_id(labels: Labels, file: Path, images: list) -> dict[str, list[dict]]:
         )
     for key, text in zip(shared, listed, strict=True):
         del by_id[key]
-        labels.report(file, 'ids of several images', text)
+        labels.report(file, 'ids used by several images', text)
     return by_id
 
 
@@ -237,7 +237,7 @@ def _drop_groups(labels: Labels, groups: set[str]) -> None:
     for name in [name for name in labels.classes if name in groups and not counts[name]]:
         if len(labels.classes) > 1:
             labels.classes.remove(name)
-            labels.notes.append(f'{name} is a group of categories without objects: no class')
+            labels.notes.append(f'{name} only groups other categories, so it is not a class')
 
 
 def _key(value: object) -> str:

@@ -62,7 +62,7 @@ def _objects(
         corners = [number(word) for word in words[_BOX]]
         if len(words) not in _COUNTS:
             what = f'{len(words)} instead of 15 in {shown}'
-            labels.report(file, 'lines with another number of values', what, label)
+            labels.report(file, 'lines with a different number of values', what, label)
         elif not all(map(math.isfinite, corners)):
             labels.report(file, NO_NUMBERS, shown, label)
         elif label.lower() == _DONT_CARE:
@@ -75,7 +75,7 @@ def _objects(
 FORMAT = Format(
     'kitti',
     'KITTI',
-    'text files of 15 values on a line, in label_2 or labels',
+    'text files with 15 values on each line, in label_2 or labels',
     ('detection',),
     _find,
     _read,

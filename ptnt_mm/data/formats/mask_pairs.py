@@ -274,7 +274,7 @@ def _fits(pattern: re.Pattern, word: str) -> bool:
 
 
 class _Images:
-    """The pictures that are no masks, by their names."""
+    """The pictures whose names are not those of masks."""
 
     def __init__(self, pictures: Sequence[_Picture]):
         self._pictures = pictures

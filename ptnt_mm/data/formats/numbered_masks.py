@@ -65,8 +65,8 @@ def _find(tree: Tree) -> str:
     if not masks or read_table(tree).names or not _are_numbered(_samples(tree)):
         return ''
     return (
-        f'{counted(len(masks), "mask")} with the numbers 1 to N, of one area each, and another N '
-        'in each; `format=class-masks` reads the numbers as classes'
+        f'{counted(len(masks), "mask")} numbered 1 to N, one area for each number, where N '
+        'differs; `format=class-masks` reads the numbers as classes'
     )
 
 

@@ -125,7 +125,7 @@ def _note_inverted(labels: Labels) -> None:
     if whole * 2 > len(every):
         labels.notes.append(
             f'warning: {whole:,} of {counted(len(every), "object")} reach from edge to edge of '
-            'their images: are black and white exchanged in the masks?'
+            'their images: are black and white swapped in the masks?'
         )
 
 

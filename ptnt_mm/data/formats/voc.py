@@ -228,7 +228,7 @@ def _find_polygons(tree: Tree) -> str:
 POLYGONS = Format(
     'voc-polygons',
     'Pascal VOC with polygons',
-    'XML files with <annotation>, and a <polygon> of each object',
+    'XML files with <annotation>, and a <polygon> for each object',
     ('detection', 'instance', 'semantic'),
     _find_polygons,
     _read,

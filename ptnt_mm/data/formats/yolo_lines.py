@@ -106,7 +106,7 @@ def objects_of(
             labels.report(file, NO_NUMBERS, f'line {place} has {len(values)} numbers', label)
             continue
         if len(values) in (_WITH_SCORE, _WITH_TRACK) and len(values) in lengths:
-            what = 'boxes with a score or the number of a track'
+            what = 'boxes with a score or a track number'
             labels.report(file, what, shown, label, Outcome.IN_PART)
         yield _object(names.get(index, f'class {int(index)}'), coordinates, *image.size)
 

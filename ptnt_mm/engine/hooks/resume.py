@@ -181,9 +181,9 @@ def _use_config(runner: Any, checkpoint: dict) -> None:
             f'{_START_OVER}'
         )
     new, old = _rates(now), _rates(before)
-    runner.logger.warning(
-        "The optimizer's settings or its schedule differ from the checkpoint's. The config's "
-        f'are used: the learning rate continues at {new}; the checkpoint had {old}'
+    runner.logger.info(
+        "The optimizer's settings and schedule are now those of the config: the learning rate "
+        f'continues at {new}; the checkpoint had {old}'
     )
     used = {key: now[key] for key in ('param_groups', 'base_param_settings') if key in now}
     checkpoint['optimizer'] = {**before, **used}

@@ -169,7 +169,7 @@ def _remarks(
         yield f'{which} training images are not shown as the network sees them: {note}', 'inputs'
     if lines := sum(len(group.lines) for group in problems):
         yield (
-            f'{counted(lines, "problem")} in labels or images: see what became of them',
+            f'{counted(lines, "problem")} in labels or images: see below what was done about each',
             'problems',
         )
     if data.copies:
@@ -190,7 +190,7 @@ def _remarks(
         what = counted(len(sides), 'training region' if data.kind == 'mask' else 'training object')
         yield (
             f'{below:,} of {what} ({below / len(sides):.1%}) are smaller than the finest stride, '
-            f'{network.stride:g} pixels, and may not be learnt: train with larger images'
+            f'{network.stride:g} pixels, and may not be learned: train with larger images'
             f'{" or smaller tiles" if data.tile else ""}',
             'sizes',
         )

@@ -1,6 +1,7 @@
 """Write one page about training runs, for ``ptnt report``."""
 
 import os
+import sys
 import traceback
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,7 +14,7 @@ from ptnt_mm.engine.test import test
 from ptnt_mm.engine.work_dir import work_dir_of
 from ptnt_mm.pages.report.training_run import TrainingRun, read_run
 from ptnt_mm.utils.atomic_files import check_new
-from ptnt_mm.utils.console import for_user
+from ptnt_mm.utils.console import fitted, for_user
 from ptnt_mm.utils.errors import UserError
 
 _PACKAGES = 'altair jinja2 pycocotools scikit-learn vl-convert-python'  # the extra `vis`
@@ -86,12 +87,16 @@ def _reports(runs: Sequence[TrainingRun], scratch: Path) -> tuple[dict[str, Any]
         try:
             reports[run.name] = _report(run, scratch / str(number))
             split = f'{run.split} split: {reports[run.name].test_split}'
-            print(f'{run.work_dir}: evaluated on the {split}')
+            _say(run, f'evaluated on the {split}')
         except UserError as error:
             # Curves and config are worth a page too.
             notes[run.name] = f'No scores and no images: {for_user(str(error))}'
-            print(f'{run.work_dir}: {notes[run.name]}')
+            _say(run, notes[run.name])
     return reports, notes
+
+
+def _say(run: TrainingRun, text: str) -> None:
+    print(fitted(f'{run.work_dir}: {text}', sys.stdout))
 
 
 def _report(run: TrainingRun, scratch: Path) -> Any:
@@ -99,7 +104,7 @@ def _report(run: TrainingRun, scratch: Path) -> Any:
         return run.read_report()
     if run.checkpoint is None:
         raise UserError('there are neither predictions nor a checkpoint')
-    print(f'{run.work_dir}: evaluating {run.checkpoint.name}, as it has no newer predictions')
+    _say(run, f'evaluating {run.checkpoint.name}: there are no newer predictions')
     # Predictions, and the logs of the evaluation next to them.
     evaluated = replace(run, predictions=scratch)
     try:

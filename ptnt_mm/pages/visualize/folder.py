@@ -17,12 +17,17 @@ def name_of(config: Path) -> str:
 
 
 def choose_page(config: Path, out: Path | None, overwrite: bool) -> Path:
-    """The page about a config file, by default in a folder of its name.
+    """The page about a config file, by default in its project, or in a folder of its name.
 
     Raises:
         UserError: if it exists and may not be replaced.
     """
-    folder = Path('work_dirs', 'visualize', name_of(config)) if out is None else out
+    if out is not None:
+        folder = out
+    elif config.name == PROJECT_CONFIG:
+        folder = config.parent / 'visualize'
+    else:
+        folder = Path('work_dirs', 'visualize', config.stem)
     check_folder('out', folder)
     page = folder / 'index.html'
     if page.exists() and f'content="{GENERATOR}"' not in page.read_text(errors='replace'):

@@ -138,7 +138,7 @@ def visualize(
         channels: Channels to show, counted from 0; by default those that vary most.
         blocks: Blocks to show, counted from 1 in the whole backbone; by default the last of each
             stage, or the first, middle and last.
-        out: Folder of the page: work_dirs/visualize/CONFIG by default.
+        out: Folder of the page: by default PROJECT/visualize or work_dirs/visualize/CONFIG.
         overwrite: If True, replace an earlier page.
         device: Cpu, cuda or cuda:1; by default the best available.
 
