@@ -1,6 +1,7 @@
 """Counts compared with hand-derived formulas and with the published figures."""
 
 import json
+import re
 import sys
 from math import ceil, prod
 
@@ -9,10 +10,13 @@ import torch
 from mmengine.model import BaseModel
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
+from torch.utils.flop_counter import FlopCounterMode
 
 from ptnt_mm.cli.main import run as run_command
 from ptnt_mm.complexity import build_by_name, measure_complexity
 from ptnt_mm.models import PyramidTNT, PyramidTNTClassifier
+from ptnt_mm.models.kernels.slicewise import slicewise
+from ptnt_mm.models.positions import Factors
 from ptnt_mm.models.pyramid_tnt import ARCHS
 from ptnt_mm.utils.errors import UserError
 
@@ -329,3 +333,32 @@ def test_a_config_or_a_project_without_a_model(tmp_path, monkeypatch, name: str)
     (tmp_path / 'config.py').write_text('max_epochs = 1\n')
     with pytest.raises(UserError, match='config.py lacks model'):
         build_by_name(name)
+
+
+@pytest.mark.parametrize('attention', ['eager', 'fused'])
+@pytest.mark.parametrize('size', [(64, 64), (320, 416)])
+def test_torch_counts_the_same(attention, size):
+    """FlopCounterMode without the resizing of tables, in products; a norm has none."""
+    model = PyramidTNTClassifier(ARCH, num_classes=CLASSES, attention=attention).eval()
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        model(torch.zeros(1, 3, *size))
+    counts = {name: sum(of.values()) for name, of in counter.get_flop_counts().items()}
+
+    def total(parts: str) -> int:
+        return sum(n for name, n in counts.items() if re.fullmatch(rf'\w+\.({parts})', name))
+
+    whole = total(r'patch_embed|norm|head|\w+\.\d')
+    resizing = counter.get_total_flops() - whole + total(r'stages\.\d') - total(r'.+\.blocks\.\d')
+    operations = measure_complexity(model, size).total.operations
+    products = ('conv', 'linear', 'matmul', 'scaled_dot_product_attention')
+    expected = sum(operations[name] for name in products)
+    assert (counter.get_total_flops() - resizing) / 2 == expected
+
+
+def test_torch_counts_five_products_in_the_backward_pass():
+    """Of the attention with a table, as of torch's kernels: weights are computed again."""
+    q, k, v = (torch.zeros(2, 3, n, 4, requires_grad=True) for n in (70, 12, 12))
+    factors = Factors(torch.zeros(1, 3, 70, 6), torch.zeros(3, 2), torch.zeros(4, 3))
+    with FlopCounterMode(display=False) as counter:
+        slicewise(q, k, v, factors).sum().backward()
+    assert counter.get_total_flops() == (2 + 5) * 2 * (2 * 3 * 70 * 12 * 4)

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from ptnt_mm.models.kernels.forms import Form, choose_form, explicit_attention
+from ptnt_mm.models.kernels.memory import in_slices
 from ptnt_mm.models.positions import Factors, OffsetKeys, without_autocast
 from ptnt_mm.models.tokens import Grid, crop, map_to_tokens, reduced, tokens_to_map
 
@@ -57,15 +58,38 @@ class Attention(nn.Module):
 
 
 class InnerAttention(Attention):
-    """Between the words of a sentence, without a position table."""
+    """Between the words of a sentence, without a position table.
+
+    Args:
+        dim: Channels of a token.
+        num_heads: Heads, a divisor of ``dim``.
+        attn_drop: Dropout on the attention weights.
+        proj_drop: Dropout after the output projection.
+        eager: Whether to compute the published form.
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        num_heads: int,
+        attn_drop: float = 0.0,
+        proj_drop: float = 0.0,
+        eager: bool = False,
+    ):
+        super().__init__(dim, num_heads, attn_drop, proj_drop)
+        self.eager = eager
 
     def forward(self, inner: Tensor) -> Tensor:
         """(B*N, m, c) -> (B*N, m, c) for m words in a sentence."""
+        return in_slices(self._forward, inner, 4 * inner.shape[1] * inner.shape[2])
+
+    def _forward(self, inner: Tensor) -> Tensor:
+        """Words of n sentences, (n, m, c) -> (n, m, c)."""
         return self.join(self._attend(*self.project(inner, inner)))
 
     def _attend(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """Q, k and v (B*N, heads, m, d) -> (B*N, heads, m, d)."""
-        if _has_kernel_for_few_keys(q):
+        if not self.eager and _has_kernel_for_few_keys(q):
             return F.scaled_dot_product_attention(q, k, v, dropout_p=self.drop_now)
         # With autocast, the softmax would store its weights in float32.
         with without_autocast(q):
@@ -135,7 +159,10 @@ class OuterAttention(Attention):
 
 
 ATTENTIONS = {'fused': False, 'eager': True}
-"""Values of a backbone's option ``attention``, and whether each is the published form."""
+"""Values of a backbone's option ``attention``, and whether each is the published form.
+
+Only the published form has second derivatives and derivatives in forward mode.
+"""
 
 
 def _has_kernel_for_few_keys(q: Tensor) -> bool:

@@ -372,14 +372,18 @@ def position_of(weights: Weights, names: Sequence[str]) -> str:
     return 'none'
 
 
-def drop_path_rates(rate: float, depths: tuple[int, ...]) -> list[list[float]]:
-    """Rates that rise linearly from 0 at the first block to ``rate`` at the last, by stage.
+def check_rates(**rates: float) -> None:
+    """Raise a ValueError unless each rate of dropping, by its option, is in [0, 1).
 
-    Raises:
-        ValueError: if the rate is outside [0, 1): at 1 the last block would divide by zero.
+    At 1, all values would be dropped and those kept divided by zero.
     """
-    if not is_number(rate) or not 0 <= rate < 1:
-        raise ValueError(f'drop_path_rate is {rate!r}: expected at least 0 and below 1')
+    for name, rate in rates.items():
+        if not is_number(rate) or not 0 <= rate < 1:
+            raise ValueError(f'{name} is {rate!r}: expected at least 0 and below 1')
+
+
+def drop_path_rates(rate: float, depths: tuple[int, ...]) -> list[list[float]]:
+    """Rates that rise linearly from 0 at the first block to ``rate`` at the last, by stage."""
     total = sum(depths)
     rates = (rate * block / max(total - 1, 1) for block in range(total))
     return [list(islice(rates, depth)) for depth in depths]

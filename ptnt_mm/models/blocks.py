@@ -13,7 +13,7 @@ from torch.nn import functional as F  # noqa: N812
 
 from ptnt_mm.models.attention import InnerAttention, OuterAttention
 from ptnt_mm.models.kernels.forms import Form
-from ptnt_mm.models.kernels.memory import in_slices, normed_mlp
+from ptnt_mm.models.kernels.memory import in_slices
 from ptnt_mm.models.tokens import WORDS, Grid
 from ptnt_mm.utils.numbers import is_integer, is_number
 
@@ -154,24 +154,35 @@ class Mlp(nn.Module):
 
     def __init__(self, dim: int, hidden_dim: int, drop: float):
         super().__init__()
+        self.hidden_dim = hidden_dim
         self.fc1 = nn.Linear(dim, hidden_dim)
         self.act = nn.GELU()
         self.fc2 = nn.Linear(hidden_dim, dim)
         self.drop = nn.Dropout(drop)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """(B, N, C) -> (B, N, C)."""
-        return self.drop(self.fc2(self.drop(self.act(self.fc1(tokens)))))
+        """(B, N, C) -> (B, N, C), in slices where that is faster; layers see tokens (n, C)."""
+        rows = in_slices(self._forward, tokens.flatten(0, 1), self.hidden_dim)
+        return rows.view_as(tokens)
+
+    def _forward(self, rows: Tensor) -> Tensor:
+        """(n, C) -> (n, C)."""
+        return self.drop(self.fc2(self.drop(self.act(self.fc1(rows)))))
 
 
 class SqueezeExcite(nn.Module):
     """Gate the channels of a sentence map by their mean over the image, and add it to itself.
 
     Off in every published variant (arXiv 2103.00112 describes it for TNT).
+
+    Raises:
+        ValueError: for fewer channels than ``reduction``.
     """
 
     def __init__(self, dim: int, reduction: int = 4):
         super().__init__()
+        if dim < reduction:
+            raise ValueError(f'with_se: an outer width of {dim} is below its reduction {reduction}')
         self.fc = nn.Sequential(
             nn.LayerNorm(dim),
             nn.Linear(dim, dim // reduction),
@@ -245,7 +256,7 @@ class OuterBlock(nn.Module):
         """
         attended = self.outer_attn(self.outer_norm1(outer), hw, form)
         outer = self.drop_path(outer, attended)
-        mixed = self.se_layer(normed_mlp(self.outer_norm2, self.outer_mlp, outer))
+        mixed = self.se_layer(self.outer_mlp(self.outer_norm2(outer)))
         outer = self.drop_path(outer, mixed)
         return inner, outer if self.peg is None else self.peg(outer, hw)
 
@@ -264,7 +275,7 @@ class NestedBlock(OuterBlock):
         outer_dim: Channels of an outer token.
         inner_heads: Heads of the inner attention.
         outer_heads: Heads of the outer attention.
-        eager: Whether the outer attention is the published form, see :class:`OuterAttention`.
+        eager: Whether both attentions are the published form, see :class:`OuterAttention`.
         sr_ratio: Side of the windows that outer keys are averaged over, in tokens.
         mlp_ratio: Hidden width of an MLP as a multiple of the token's width.
         with_se: Whether the outer MLP's output is gated by channel (squeeze and excitation).
@@ -315,7 +326,7 @@ class NestedBlock(OuterBlock):
         )
         self.class_tokens = class_tokens
         self.inner_norm1 = word_norm(words, inner_dim)
-        self.inner_attn = InnerAttention(inner_dim, inner_heads, attn_drop_rate, drop_rate)
+        self.inner_attn = InnerAttention(inner_dim, inner_heads, attn_drop_rate, drop_rate, eager)
         self.inner_norm2 = word_norm(words, inner_dim)
         self.inner_mlp = Mlp(inner_dim, _hidden_dim(inner_dim, mlp_ratio), drop_rate)
         projection = new_projection(words, inner_dim, outer_dim)
@@ -323,20 +334,15 @@ class NestedBlock(OuterBlock):
 
     def forward(self, inner: Tensor, outer: Tensor, hw: Grid, form: Form) -> tuple[Tensor, Tensor]:
         """Inner (B*N, m, c), outer (B, n + N, C) with n class tokens -> the same, both changed."""
-        width = inner.shape[1] * self.inner_mlp.fc1.out_features
-        inner, projected = in_slices(self._inner, inner, width)
+        inner = self.drop_path(inner, self.inner_attn(self.inner_norm1(inner)))
+        inner = self.drop_path(inner, self.inner_mlp(self.inner_norm2(inner)))
+        projected = self.proj_norm2(self.proj(self.proj_norm1(inner).flatten(1)))
         # Words are added to their sentence without drop path, as published.
         outer = outer + self._pad_class_tokens(projected, outer)
         return super().forward(inner, outer, hw, form)
 
-    def _inner(self, inner: Tensor) -> tuple[Tensor, Tensor]:
-        """Words of n sentences (n, m, c) -> the same, and projected to their sentences (n, C)."""
-        inner = self.drop_path(inner, self.inner_attn(self.inner_norm1(inner)))
-        inner = self.drop_path(inner, self.inner_mlp(self.inner_norm2(inner)))
-        return inner, self.proj_norm2(self.proj(self.proj_norm1(inner).flatten(1)))
-
     def _pad_class_tokens(self, projected: Tensor, outer: Tensor) -> Tensor:
         """(B*N, C) -> as ``outer``, with zeros for tokens that have no words."""
-        if not self.class_tokens:
-            return projected.view_as(outer)
-        return F.pad(projected.unflatten(0, (outer.shape[0], -1)), (0, 0, self.class_tokens, 0))
+        batch, tokens, _ = outer.shape
+        by_image = projected.unflatten(0, (batch, tokens - self.class_tokens))
+        return F.pad(by_image, (0, 0, self.class_tokens, 0)) if self.class_tokens else by_image

@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from ptnt_mm.models.attention import ATTENTIONS
-from ptnt_mm.models.backbone import check_heads, choose, read_arch
+from ptnt_mm.models.backbone import check_heads, check_rates, choose, read_arch
 from ptnt_mm.models.blocks import OuterBlock
 from ptnt_mm.models.positions import PEG
 from ptnt_mm.models.single_scale import SingleScaleBackbone
@@ -101,6 +101,9 @@ class CPVT(SingleScaleBackbone):
         init_cfg: dict | None = None,
     ):
         arch = read_arch(arch, self.archs)
+        check_rates(
+            drop_rate=drop_rate, attn_drop_rate=attn_drop_rate, drop_path_rate=drop_path_rate
+        )
         super().__init__(
             arch,
             dim=arch['dim'],

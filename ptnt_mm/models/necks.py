@@ -134,21 +134,46 @@ def _upsampler(channels: int, kernel_size: int, norm_cfg: dict | None) -> nn.Seq
     return nn.Sequential(up, norm(), nn.GELU(), smooth, norm(), nn.GELU())
 
 
+def _check_positive(**numbers: int) -> None:
+    for name, number in numbers.items():
+        if not is_positive(number):
+            raise ValueError(f'{name} is {number!r}: expected an integer above 0')
+
+
+def _check_maps(neck: nn.Module, maps: Sequence[Tensor]) -> None:
+    """Raise a ValueError unless each map has the channels that the neck was built for."""
+    for map_ in maps:
+        if map_.shape[1] != neck.in_channels:
+            raise ValueError(
+                f'{type(neck).__name__} was built for {neck.in_channels} channels, but got '
+                f"{map_.shape[1]}: compare in_channels with the backbone's arch"
+            )
+
+
 @MODELS.register_module()
 class AveragePoolNeck(BaseModule):
     """Average each map over windows of 2 x 2 places, which doubles its stride.
 
     Args:
         in_channels: Channels of the maps. Outputs have the same.
+
+    Raises:
+        ValueError: for channels that are not an integer above 0.
     """
 
     def __init__(self, in_channels: int):
         super().__init__()
+        _check_positive(in_channels=in_channels)
         self.in_channels = self.out_channels = in_channels
 
     def forward(self, maps: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """Maps (B, C, h, w) -> (B, C, ceil(h / 2), ceil(w / 2))."""
-        return tuple(F.avg_pool2d(map_, 2, ceil_mode=True) for map_ in maps)
+        """Maps (B, C, h, w) -> (B, C, ceil(h / 2), ceil(w / 2)), contiguous.
+
+        Raises:
+            ValueError: if a map does not have ``in_channels`` channels.
+        """
+        _check_maps(self, maps)
+        return tuple(F.avg_pool2d(map_, 2, ceil_mode=True).contiguous() for map_ in maps)
 
 
 @MODELS.register_module()
@@ -182,9 +207,7 @@ class SimpleFeaturePyramid(BaseModule):
         ),
     ):
         super().__init__(init_cfg)
-        for name, number in dict(in_channels=in_channels, in_stride=in_stride).items():
-            if not is_positive(number):
-                raise ValueError(f'{name} is {number!r}: expected an integer above 0')
+        _check_positive(in_channels=in_channels, out_channels=out_channels, in_stride=in_stride)
         if not isinstance(out_strides, Sequence) or not all(map(is_positive, out_strides)):
             raise ValueError(f'out_strides is {out_strides!r}: expected integers above 0')
         if list(out_strides) != sorted(set(out_strides)) or not out_strides:
@@ -207,12 +230,7 @@ class SimpleFeaturePyramid(BaseModule):
 
     def _resampled(self, maps: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """A map (B, C, h, w) for each level -> the levels."""
-        for map_ in maps:
-            if map_.shape[1] != self.in_channels:
-                raise ValueError(
-                    f'{type(self).__name__} was built for {self.in_channels} channels, but got '
-                    f"{map_.shape[1]}: compare in_channels with the backbone's arch"
-                )
+        _check_maps(self, maps)
         # Contiguous, because consumers may ignore strides: mmcv's RoIAlign does.
         levels = zip(self.levels, maps, strict=True)
         return tuple(level(map_).contiguous() for level, map_ in levels)

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
+from ptnt_mm.models.kernels.memory import transforms_active
 from ptnt_mm.models.tokens import Grid, area, map_to_tokens, tokens_to_map
 from ptnt_mm.utils.numbers import is_integer
 from ptnt_mm.utils.text import unknown_name
@@ -77,6 +78,9 @@ class PEG(nn.Module):
         class_tokens: Leading tokens that are not on the map. They pass through unchanged.
         kind: One of ``PEG_KINDS``; 'depthwise' as published.
         frozen: Whether the layers keep their random initialisation.
+
+    Raises:
+        ValueError: in :meth:`forward`, for a grid with fewer tokens than the padding copies.
     """
 
     pretrained_may_lack = ('conv',)  # published weights of TNT and PyramidTNT have none
@@ -92,11 +96,20 @@ class PEG(nn.Module):
     ):
         super().__init__()
         self.class_tokens = class_tokens
+        self.padding_mode = padding_mode
+        padding = kernel_size // 2
+        self.least_side = dict(reflect=padding + 1, circular=padding).get(padding_mode, 1)
         self.conv = PEG_KINDS[kind](dim, kernel_size, padding_mode)
         self.conv.requires_grad_(not frozen)
 
     def forward(self, tokens: Tensor, hw: Grid) -> Tensor:
         """(B, n + h*w, C) -> (B, n + h*w, C), with n class tokens."""
+        if self.least_side > 1 and min(hw) < self.least_side:
+            raise ValueError(
+                f'padding_mode of a PEG is {self.padding_mode!r}: it needs a grid of at least '
+                f'{self.least_side}x{self.least_side} tokens for this kernel, but got '
+                f"{hw[0]}x{hw[1]}: use larger images, 'zeros' or 'replicate'"
+            )
         first, on_map = tokens[:, : self.class_tokens], tokens[:, self.class_tokens :]
         out = on_map + map_to_tokens(self.conv(tokens_to_map(on_map, hw)))
         return torch.cat([first, out], dim=1) if self.class_tokens else out
@@ -199,7 +212,8 @@ def _weights(places: int, to_places: int, like: Tensor) -> Tensor:
     """Interpolation weights from ``places`` to ``to_places`` places: (to_places, places).
 
     They depend on the sizes alone. So they are computed once, which saves a GPU 36 small operators
-    per forward pass. A graph computes them itself, and so owns their memory.
+    per forward pass. A graph computes them itself, and so owns their memory; so does code whose
+    tensors are stand-ins (FakeTensorMode, torch.func).
     """
     if _is_recorded(like):
         return _compute_weights(places, to_places, like)
@@ -208,11 +222,10 @@ def _weights(places: int, to_places: int, like: Tensor) -> Tensor:
     if weights is None:
         with torch.inference_mode(False):
             weights = _compute_weights(places, to_places, like)
-        if _outlives_this_call(weights):
-            with _KEPT_LOCK:
-                while len(_KEPT) >= MOST_KEPT:
-                    del _KEPT[next(iter(_KEPT))]
-                _KEPT[key] = weights
+        with _KEPT_LOCK:
+            while len(_KEPT) >= MOST_KEPT:
+                del _KEPT[next(iter(_KEPT))]
+            _KEPT[key] = weights
     return weights
 
 
@@ -223,15 +236,12 @@ def _compute_weights(places: int, to_places: int, like: Tensor) -> Tensor:
 
 
 def _is_recorded(like: Tensor) -> bool:
-    """Whether a graph is being made: by compilation, by tracing, or of CUDA's kernels."""
+    """Whether something observes the operators: a graph being made, a mode, or torch.func."""
     if torch.compiler.is_compiling() or torch.jit.is_tracing():
         return True
+    if torch._C._len_torch_dispatch_stack() or transforms_active():
+        return True
     return like.is_cuda and torch.cuda.is_current_stream_capturing()
-
-
-def _outlives_this_call(tensor: Tensor) -> bool:
-    """Whether a tensor is real, and not a stand-in of a tracer or of torch.func."""
-    return type(tensor) is Tensor and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
 
 
 def without_autocast(like: Tensor) -> AbstractContextManager:

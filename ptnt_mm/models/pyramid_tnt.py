@@ -16,6 +16,7 @@ from ptnt_mm.models.backbone import (
     check_heads,
     check_indices,
     check_pretrain_img_size,
+    check_rates,
     choose,
     choose_position,
     drop_path_rates,
@@ -30,11 +31,12 @@ from ptnt_mm.models.blocks import (
     conv_norm_relu,
     is_batch_norm,
 )
-from ptnt_mm.models.kernels.memory import run_block
+from ptnt_mm.models.kernels.memory import run_block, transforms_active
 from ptnt_mm.models.positions import (
     PEG,
     POSITIONS,
     RELATIVE_POSITIONS,
+    GridRelativePosition,
     RelativePosition,
 )
 from ptnt_mm.models.tokens import (
@@ -143,7 +145,8 @@ class Stem(nn.Module):
         ``H`` and ``W``, in pixels, are multiples of 8.
         """
         h, w = hw = reduced(image.shape[2:], PATCH)
-        image = image.contiguous(memory_format=torch.channels_last)
+        if not transforms_active():  # vmap knows no order of memory
+            image = image.contiguous(memory_format=torch.channels_last)
         common = crop(self.common_conv(image), (4 * h, 4 * w))
         outer = map_to_tokens(crop(self.outer_convs(common), hw))
         if self.inner_convs is None:
@@ -184,7 +187,8 @@ class PatchStem(nn.Module):
         patches = tokens_to_map(map_to_words(image, PATCH), (PATCH, PATCH))
         inner = map_to_tokens(self.words(patches))
         outer = self.norm2(self.proj(self.norm1(inner.flatten(1))))
-        return inner, outer.unflatten(0, (len(image), -1)), reduced(image.shape[2:], PATCH)
+        hw = reduced(image.shape[2:], PATCH)
+        return inner, outer.unflatten(0, (len(image), area(hw))), hw
 
 
 STEMS = {'conv': Stem, 'patch': PatchStem}
@@ -255,7 +259,7 @@ class Stage(nn.Module):
         pretrain_hw: Grid that the position table belongs to, in tokens.
         relative_position: How the table is resized, a class of :data:`RELATIVE_POSITIONS`.
         pegs: Position encoding generators by the block that they follow, -1 for the stage's input.
-        eager: Whether outer attention is the published form, see :class:`OuterAttention`.
+        eager: Whether attention is the published form, see :class:`OuterAttention`.
         mlp_ratio: Hidden width of an MLP as a multiple of the token's width.
         with_se: Whether outer MLPs have squeeze and excitation.
         drop_rate: Dropout inside the MLPs and after the attention's projection.
@@ -364,7 +368,7 @@ class PyramidTNT(Backbone):
             can also set options. A PEG follows the first block of every stage by default;
             ``blocks`` counts within each stage (ours; as arXiv 2104.13840).
         relative_position: How relative position tables are resized to a different grid: 'grid',
-            'flat' or 'none' (see ``positions.py``). No effect without such tables.
+            'flat' or 'none' (see ``positions.py``). Without such tables, 'flat' is refused.
         stem: 'conv' as published, or 'patch' as TNT has it, see :class:`PatchStem`.
         sr_ratios: For each stage, the side of the windows that outer keys are averaged over, in
             tokens; 1 is attention to every sentence.
@@ -430,6 +434,9 @@ class PyramidTNT(Backbone):
         arch = read_arch(arch, self.archs)
         _check_arch(arch)
         _check_one_each('sr_ratios', sr_ratios)
+        check_rates(
+            drop_rate=drop_rate, attn_drop_rate=attn_drop_rate, drop_path_rate=drop_path_rate
+        )
         self.out_indices = check_indices(
             'out_indices', out_indices, NUM_STAGES, 'stages', '(1, 2, 3)'
         )
@@ -457,6 +464,11 @@ class PyramidTNT(Backbone):
 
         table_class = choose('relative_position', relative_position, RELATIVE_POSITIONS)
         if not self.position.relative:
+            if table_class not in (GridRelativePosition, RelativePosition):
+                raise ValueError(
+                    f'relative_position is {relative_position!r}, but position={position!r} has no '
+                    "relative tables: omit it, or use 'learned_and_relative' or 'relative'"
+                )
             table_class = RelativePosition
         drop_paths = drop_path_rates(drop_path_rate, arch['depths'])
         self.word_merges = nn.ModuleList()

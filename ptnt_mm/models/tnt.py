@@ -11,6 +11,7 @@ from ptnt_mm.models.attention import ATTENTIONS
 from ptnt_mm.models.backbone import (
     check_heads,
     check_indices,
+    check_rates,
     choose,
     choose_position,
     read_arch,
@@ -26,6 +27,7 @@ from ptnt_mm.models.single_scale import SingleScaleBackbone
 from ptnt_mm.models.tokens import (
     SINGLE_SCALE_PATCH,
     Grid,
+    area,
     map_to_tokens,
     map_to_words,
     reduced,
@@ -190,6 +192,9 @@ class TNT(SingleScaleBackbone):
         init_cfg: dict | None = None,
     ):
         arch = read_arch(arch, self.archs)
+        check_rates(
+            drop_rate=drop_rate, attn_drop_rate=attn_drop_rate, drop_path_rate=drop_path_rate
+        )
         super().__init__(
             arch,
             dim=arch['outer_dim'],
@@ -259,7 +264,7 @@ class TNT(SingleScaleBackbone):
         if encoding is not None:
             inner = inner + encoding.to(inner.dtype)
         outer = self.proj_norm2(self.proj(self.proj_norm1(inner.flatten(1))))
-        return inner, outer.unflatten(0, (image.shape[0], -1)), hw
+        return inner, outer.unflatten(0, (image.shape[0], area(hw))), hw
 
 
 def _legacy_word_to_sentence(words: int, inner_dim: int, outer_dim: int) -> tuple[nn.Module, ...]:

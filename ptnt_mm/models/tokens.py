@@ -11,7 +11,10 @@ it, are called words and sentences, as in the paper. Names from its authors' cod
 
 import torch
 from torch import Tensor
+from torch.autograd.forward_ad import unpack_dual
 from torch.nn import functional as F  # noqa: N812
+
+from ptnt_mm.models.kernels.memory import transforms_active
 
 Grid = tuple[int, int]
 """Height and width of a grid, in tokens."""
@@ -79,7 +82,7 @@ def tokens_to_contiguous_map(tokens: Tensor, hw: Grid) -> Tensor:
     Autograd alone would pass the map's order on to all blocks below, where adding gradients in two
     memory orders takes several times as long.
     """
-    if torch.jit.is_tracing():  # tracing does not support custom functions
+    if torch.jit.is_tracing() or _is_transformed(tokens):  # they support no custom functions
         return _ContiguousMap.forward(tokens, hw)
     return _ContiguousMap.apply(tokens, hw)
 
@@ -129,11 +132,18 @@ class _ContiguousMap(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx, inputs: tuple[Tensor, Grid], output: Tensor) -> None:
-        """Save nothing; torch.func requires this method."""
+        """Save nothing; compiled torch.func requires this method."""
 
     @staticmethod
     def backward(ctx, grad: Tensor) -> tuple[Tensor, None]:
         return map_to_tokens(grad).contiguous(), None
+
+
+def _is_transformed(tokens: Tensor) -> bool:
+    """Whether torch.func or forward-mode differentiation is at work."""
+    if torch.compiler.is_compiling():
+        return False
+    return transforms_active() or unpack_dual(tokens).tangent is not None
 
 
 def _batch_size(inner: Tensor, hw: Grid, side: int = WORD_SIDE) -> int:

@@ -98,10 +98,7 @@ PRIVATE = {
     },
     'torch._C': {
         '_are_functorch_transforms_active': 'where custom operators are refused',
-        '_functorch': 'the module of the next name',
-    },
-    'torch._C._functorch': {
-        'is_functorch_wrapped_tensor': 'that a tensor ends with its call',
+        '_len_torch_dispatch_stack': 'whether tensors may be stand-ins',
     },
     'torch.ops:torchvision': {
         '_deform_conv2d_backward': 'the gradient of an operator',

@@ -10,7 +10,13 @@ from torch import Tensor
 from ptnt_mm.models import attention
 from ptnt_mm.models.attention import InnerAttention, OuterAttention
 from ptnt_mm.models.kernels import forms, slicewise
-from ptnt_mm.models.kernels.forms import Explicit, Folded, Slicewise, fold_factors
+from ptnt_mm.models.kernels.forms import (
+    Explicit,
+    Folded,
+    Slicewise,
+    choose_form,
+    fold_factors,
+)
 from ptnt_mm.models.positions import Factors, FlatRelativePosition, GridRelativePosition
 
 from . import golden
@@ -232,6 +238,20 @@ def test_fold(batch):
     torch.testing.assert_close(results(folded, tensors), results(written_down, tensors))
 
 
+@pytest.mark.parametrize('dtype', [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize('spread', [0.1, 1, 10])
+def test_a_folded_bias_in_lower_precision(dtype, spread):
+    """Both factors are rounded once, so the error is at most as large as the docstring says."""
+    *_, queries, rows, columns = (tensor.detach() for tensor in inputs())
+    factors = Factors(queries * spread, rows, columns)
+    lower = fold_factors(factors, WIDTH, dtype)
+    found = lower.queries[0].double().transpose(0, 1) @ lower.keys[0, :, 0].double().T
+    difference = (found / math.sqrt(WIDTH) - factors.bias()[0]).abs()
+    bound = Factors(factors.queries.abs(), rows.abs(), columns.abs()).bias()[0]
+    assert (difference <= 1.1 * torch.finfo(dtype).eps * bound).all()
+    assert difference.max() > 0.1 * torch.finfo(dtype).eps * bound.max(), 'it is not exact'
+
+
 @pytest.mark.parametrize('narrow', [True, False])
 def test_fold_pads_widths_for_kernels(monkeypatch, narrow):
     widths = []
@@ -253,6 +273,10 @@ def test_a_bias_is_folded_once_for_the_blocks_of_a_stage(monkeypatch):
     factors = GridRelativePosition(NATIVE, NATIVE_KEYS).factors(
         relative_table().float(), (4, 9), key_hw((4, 9))
     )
+    small = attn.form(factors, outer)
+    assert isinstance(small, Explicit)
+    torch.testing.assert_close(small.bias, factors.bias())
+    monkeypatch.setattr(forms, 'FEW_LOGITS', 0)
     sliced = attn.form(factors, outer)
     assert isinstance(sliced, Slicewise) and sliced.factors.queries.mT.is_contiguous()
     assert all(map(torch.equal, sliced.factors, factors))
@@ -307,15 +331,19 @@ def taken(monkeypatch) -> list[str]:
     [
         (HEADS * 70 * 12, 0.0, 'explicit_attention'),
         (HEADS * 70 * 12 - 1, 0.0, 'slicewise'),
-        (2**20, 1e-9, 'attend'),
+        (0, 1e-9, 'attend'),
     ],
 )
 def test_which_form_is_taken(monkeypatch, taken, few, dropout, form):
     """By the number of logits of an image, if nothing is dropped."""
     monkeypatch.setattr(forms, 'FEW_LOGITS', few)
     tensors = inputs()
-    found = results(lambda *args: Slicewise(args[3]).attend(*args[:3], dropout), tensors)
-    torch.testing.assert_close(found, results(written_down, tensors))
+
+    def attend(q: Tensor, k: Tensor, v: Tensor, factors: Factors) -> Tensor:
+        chosen = choose_form(factors, q.transpose(1, 2).flatten(2), HEADS, eager=False)
+        return chosen.attend(q, k, v, dropout)
+
+    torch.testing.assert_close(results(attend, tensors), results(written_down, tensors))
     assert taken == [form]
 
 

@@ -3,10 +3,13 @@
 import re
 
 import pytest
+from micro import MICRO_ARCH
 
-from ptnt_mm.models import PyramidTNT
+from ptnt_mm.models import CPVT, TNT, PyramidTNT
 from ptnt_mm.models.backbone import full_names
 from ptnt_mm.models.pyramid_tnt import ARCHS
+
+NARROW = MICRO_ARCH | dict(outer_dims=(2, 4, 4, 4), outer_heads=(1, 1, 1, 1))
 
 
 @pytest.mark.parametrize(
@@ -43,6 +46,8 @@ from ptnt_mm.models.pyramid_tnt import ARCHS
         (dict(position=dict(type='peg', kernel_size=True)), 'kernel_size of a PEG is True'),
         (dict(drop_path_rate=1.0), 'drop_path_rate is 1.0: expected at least 0 and below 1'),
         (dict(drop_path_rate=None), 'drop_path_rate is None: expected at least 0 and below 1'),
+        (dict(position='peg', relative_position='flat'), "position='peg' has no relative tables"),
+        (dict(with_se=True, arch=NARROW), 'an outer width of 2 is below its reduction 4'),
         (dict(mlp_ratio='4'), "mlp_ratio is '4': expected a number such as 4"),
         (dict(mlp_ratio=0), 'mlp_ratio is 0: expected'),
         (dict(attention='fuse'), "unknown attention 'fuse': did you mean 'fused'?"),
@@ -59,6 +64,15 @@ from ptnt_mm.models.pyramid_tnt import ARCHS
 def test_options(options, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         PyramidTNT(**dict(arch='tiny') | options)
+
+
+@pytest.mark.parametrize('name', ['drop_rate', 'attn_drop_rate', 'drop_path_rate'])
+@pytest.mark.parametrize('rate', [-0.5, 1, 1.5, float('nan'), '0.1', None, True])
+@pytest.mark.parametrize(('network', 'arch'), [(PyramidTNT, 's'), (TNT, 's'), (CPVT, 's')])
+def test_rates(network, arch, name, rate):
+    message = f'{name} is {rate!r}: expected at least 0 and below 1'
+    with pytest.raises(ValueError, match=re.escape(message)):
+        network(arch, **{name: rate})
 
 
 @pytest.mark.parametrize(

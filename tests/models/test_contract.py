@@ -8,6 +8,7 @@ import inspect
 import math
 import pickle
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -17,9 +18,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from micro import MICRO_ARCH
 from torch import Tensor, nn
+from torch.autograd import forward_ad
 
 from ptnt_mm.models import CPVT, TNT, LegacyTNT, PyramidTNT
+from ptnt_mm.models.attention import Attention
 from ptnt_mm.models.backbone import Backbone
+from ptnt_mm.models.blocks import Mlp
+from ptnt_mm.models.kernels import memory
 from ptnt_mm.weights.identity import identify
 from ptnt_mm.weights.networks import family
 
@@ -242,6 +247,101 @@ def test_gradients_by_torch_func(build):
     expected = torch.autograd.grad(of(parameters), list(parameters.values()))
     found = torch.func.grad(of)(parameters)
     torch.testing.assert_close(list(found.values()), list(expected))
+
+
+@defaults
+def test_gradients_by_torch_func_with_recomputation(build):
+    """Torch.func supports none, so the blocks are computed once."""
+    found = [gradients_by_torch_func(build.new(with_cp=cp)) for cp in (True, False)]
+    torch.testing.assert_close(*found)
+
+
+def gradients_by_torch_func(model: Backbone) -> dict[str, Tensor]:
+    model, image = model.eval(), golden.image(2, *SIZE)
+    parameters = dict(model.named_parameters())
+    return torch.func.grad(lambda p: loss(torch.func.functional_call(model, p, (image,))))(
+        parameters
+    )
+
+
+@defaults
+@pytest.mark.parametrize('attention', ['eager', 'fused'])
+def test_gradients_of_each_image_by_vmap(build, attention):
+    model, images = build.new(attention=attention).double().eval(), golden.image(2, *SIZE).double()
+    parameters = {name: value.detach() for name, value in model.named_parameters()}
+
+    def of(values: dict[str, Tensor], image: Tensor) -> Tensor:
+        return loss(torch.func.functional_call(model, values, (image[None],)))
+
+    by_image = torch.func.grad(of)
+    found = torch.func.vmap(by_image, in_dims=(None, 0))(parameters, images)
+    expected = [by_image(parameters, image) for image in images]
+    for name, both in found.items():
+        torch.testing.assert_close(both, torch.stack([one[name] for one in expected]))
+
+
+@defaults
+def test_the_published_form_has_second_and_forward_derivatives(build):
+    """As a gradient penalty needs, and a Jacobian times a vector."""
+    model = build.new(attention='eager', drop_path_rate=0.0).double().eval()
+    image = golden.image(1, *SIZE).double().requires_grad_()
+    direction = torch.linspace(-1, 1, image.numel(), dtype=image.dtype).view_as(image)
+
+    def slope(at: Tensor) -> Tensor:
+        (gradient,) = torch.autograd.grad(loss(model(at)), at, create_graph=True)
+        return (gradient * direction).sum()
+
+    expected = slope(image)
+    _, found = torch.func.jvp(lambda x: loss(model(x)), (image.detach(),), (direction,))
+    torch.testing.assert_close(found, expected.detach())
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(image.detach(), direction)
+        tangent = forward_ad.unpack_dual(loss(model(dual))).tangent
+    torch.testing.assert_close(tangent, expected.detach())
+    (second,) = torch.autograd.grad(expected, image)
+    step = 1e-5 * direction
+    difference = slope((image + step).detach().requires_grad_()) - slope(
+        (image - step).detach().requires_grad_()
+    )
+    torch.testing.assert_close((second * 2 * step).sum(), difference.detach(), rtol=1e-4, atol=0)
+
+
+@every_build
+@pytest.mark.parametrize('attention', ['eager', 'fused'])
+def test_no_image_gives_no_map(build, attention):
+    model = build.new(**build.options | dict(attention=attention)).train()
+    maps = model(torch.zeros(0, 3, *SIZE))
+    loss(output.sum() for output in maps).backward()
+    assert [tuple(output.shape[:2]) for output in maps] == [(0, c) for c in model.out_channels]
+
+
+class Wrapped(nn.Module):
+    """A layer in another one, which has none of its attributes."""
+
+    def __init__(self, layer: nn.Module):
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        return self.layer(tokens)
+
+
+@defaults
+@pytest.mark.parametrize('learns', [True, False])
+def test_parts_of_a_block_are_called_once_and_can_be_wrapped(build, learns, monkeypatch):
+    """Also where a CPU computes them in slices."""
+    model, image = build.new().eval(), golden.image(2, *SIZE)
+    expected = model(image)
+    monkeypatch.setattr(memory, 'SLICE_BYTES', 4096)
+    monkeypatch.setattr(memory, 'RECOMPUTE_BYTES', 4096)
+    calls, parts = [], [m for m in model.modules() if isinstance(m, (Mlp, Attention))]
+    for part in parts:
+        part.register_forward_hook(lambda part, given, output: calls.append(part))
+        if isinstance(part, Mlp):
+            part.fc1 = Wrapped(part.fc1)
+    with torch.set_grad_enabled(learns):
+        torch.testing.assert_close(model(image), expected)
+    assert Counter(calls) == Counter(parts)
 
 
 @defaults

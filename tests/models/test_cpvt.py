@@ -9,7 +9,7 @@ from timm.models.vision_transformer import VisionTransformer
 
 from ptnt_mm.models import CPVT, PlainClassifier
 from ptnt_mm.models.cpvt import CPVT_ARCHS
-from ptnt_mm.models.positions import OffsetKeyPosition, OffsetPosition
+from ptnt_mm.models.positions import PEG, OffsetKeyPosition, OffsetPosition
 from ptnt_mm.models.tokens import map_to_tokens
 
 from . import golden
@@ -254,3 +254,15 @@ def test_class_tokens_that_are_not_there():
         CPVT(ARCH, out_type='cls')
     with pytest.raises(ValueError, match='no class token, so average the map'):
         CPVT(ARCH, with_cls_token=False, out_type='cls_token')
+
+
+@pytest.mark.parametrize(
+    ('mode', 'kernel_size', 'least'),
+    [('reflect', 3, 2), ('reflect', 5, 3), ('circular', 5, 2), ('circular', 7, 3)],
+)
+def test_a_grid_that_is_smaller_than_the_padding(mode, kernel_size, least):
+    peg = PEG(4, kernel_size, mode)
+    peg(torch.zeros(1, least**2, 4), (least, least))
+    message = f"'{mode}': it needs a grid of at least {least}x{least} tokens for this kernel"
+    with pytest.raises(ValueError, match=message):
+        peg(torch.zeros(1, least * (least - 1), 4), (least, least - 1))

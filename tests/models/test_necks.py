@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
-from ptnt_mm.models import FinerLevelNeck, SimpleFeaturePyramid, TransposedConvNeck
+from ptnt_mm.models import AveragePoolNeck, FinerLevelNeck, SimpleFeaturePyramid, TransposedConvNeck
 
 from . import golden
 
@@ -205,3 +205,28 @@ def test_bad_input(settings, message):
 def test_another_width_is_named():
     with pytest.raises(ValueError, match='built for 16 channels, but got 24'):
         SimpleFeaturePyramid(16)((torch.randn(1, 24, 4, 4),))
+
+
+def test_averages_are_contiguous_whatever_the_order_of_the_maps():
+    map_ = torch.randn(1, 8, 7, 5)
+    (found,) = AveragePoolNeck(8)([map_.contiguous(memory_format=torch.channels_last)])
+    assert found.is_contiguous()
+    torch.testing.assert_close(found, F.avg_pool2d(map_, 2, ceil_mode=True))
+
+
+def test_averages_of_other_channels():
+    message = 'AveragePoolNeck was built for 8 channels, but got 4: compare in_channels'
+    with pytest.raises(ValueError, match=message):
+        AveragePoolNeck(8)([torch.randn(1, 8, 7, 7), torch.randn(1, 4, 7, 7)])
+
+
+@pytest.mark.parametrize('value', [0, -8, '8', 8.0, True, None, (8,)])
+def test_channels_that_are_no_number_of_channels(value):
+    for build_neck, name in (
+        (AveragePoolNeck, 'in_channels'),
+        (SimpleFeaturePyramid, 'in_channels'),
+        (lambda value: SimpleFeaturePyramid(64, value), 'out_channels'),
+    ):
+        message = re.escape(f'{name} is {value!r}: expected an integer above 0')
+        with pytest.raises(ValueError, match=message):
+            build_neck(value)

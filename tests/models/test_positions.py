@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.proxy_tensor import make_fx
 
 from ptnt_mm.models import positions
 from ptnt_mm.models.positions import (
@@ -175,6 +176,22 @@ def test_weights_of_a_tracer_are_not_kept(kept):
         axis_weights((2, 2), (3, 4), torch.zeros(1))
     torch.jit.trace(lambda x: resize_grid(x, (2, 2), (3, 3)), torch.zeros(4, 5), check_trace=False)
     assert not kept
+
+
+def test_stand_ins_get_weights_of_their_own(kept):
+    """A real tensor kept by an earlier call would be refused, and symbolic sizes have no hash."""
+    table = torch.randn(4, 5)
+    expected = resize_grid(table, (2, 2), (3, 4))
+    mode = FakeTensorMode()
+    with mode:
+        assert resize_grid(mode.from_tensor(table), (2, 2), (3, 4)).shape == expected.shape
+
+    def resize(table: Tensor, image: Tensor) -> Tensor:
+        return resize_grid(table, (2, 2), tuple(image.shape))
+
+    graph = make_fx(resize, tracing_mode='symbolic')(table, torch.zeros(3, 4))
+    torch.testing.assert_close(graph(table, torch.zeros(3, 4)), expected)
+    assert len(kept) == 2
 
 
 def test_transforms_of_torch_func_leave_nothing_behind(kept):

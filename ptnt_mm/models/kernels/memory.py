@@ -18,26 +18,19 @@ RECOMPUTE_BYTES = 40 * 2**20
 
 # Private to torch, and unchanged since torch 2.6 at least.
 transforms_active = getattr(torch._C, '_are_functorch_transforms_active', lambda: True)
-"""Whether torch.func (grad, vmap) is at work; it supports no recomputation."""
+"""Whether torch.func (grad, vmap, jvp) is at work; it supports no recomputation."""
 
 
 def run_block(block: nn.Module, with_cp: bool, *inputs: Any) -> Any:
     """Call a block; with ``with_cp``, recompute its activations in the backward pass."""
-    if with_cp and torch.is_grad_enabled() and not torch.jit.is_tracing():
-        return checkpoint(block, *inputs, use_reentrant=False)
-    return block(*inputs)
+    if not with_cp or not torch.is_grad_enabled() or torch.jit.is_tracing():
+        return block(*inputs)
+    if transforms_active() and not torch.compiler.is_compiling():
+        return block(*inputs)
+    return checkpoint(block, *inputs, use_reentrant=False)
 
 
-def normed_mlp(norm: nn.Module, mlp: nn.Module, tokens: Tensor) -> Tensor:
-    """``mlp(norm(tokens))`` in slices, for an MLP whose widest layer is ``fc1``: (B, N, C) each."""
-    rows, width = tokens.flatten(0, 1), mlp.fc1.out_features
-    (out,) = in_slices(lambda some: (mlp(norm(some)),), rows, width)
-    return out.view_as(tokens)
-
-
-def in_slices(
-    function: Callable[[Tensor], tuple[Tensor, ...]], rows: Tensor, width: int
-) -> tuple[Tensor, ...]:
+def in_slices(function: Callable[[Tensor], Tensor], rows: Tensor, width: int) -> Tensor:
     """Apply a function with independent rows, slice by slice where that is faster.
 
     It is faster on a CPU. With gradients, only the largest are sliced, and recomputed in the
@@ -45,7 +38,7 @@ def in_slices(
     code do not need it.
 
     Args:
-        function: (n, ...) -> tensors (n, ...), for any number n of rows.
+        function: (n, ...) -> (n, ...), for any number n of rows.
         rows: Input of the function, (N, ...).
         width: Numbers per row in the function's widest intermediate tensor.
     """
@@ -54,10 +47,8 @@ def in_slices(
         return function(rows)
     parts = rows.split(max(1, SLICE_BYTES // row_bytes))
     if torch.is_grad_enabled():
-        results = [checkpoint(function, part, use_reentrant=False) for part in parts]
-    else:
-        results = [function(part) for part in parts]
-    return tuple(torch.cat(column) for column in zip(*results, strict=True))
+        return torch.cat([checkpoint(function, part, use_reentrant=False) for part in parts])
+    return torch.cat([function(part) for part in parts])
 
 
 def _stays_whole(rows: Tensor) -> bool:

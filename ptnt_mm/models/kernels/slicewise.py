@@ -9,6 +9,11 @@ from collections.abc import Iterator
 
 import torch
 from torch import Tensor
+from torch.utils.flop_counter import (
+    register_flop_formula,
+    sdpa_backward_flop_count,
+    sdpa_flop_count,
+)
 
 from ptnt_mm.models.kernels.memory import transforms_active
 from ptnt_mm.models.positions import Factors
@@ -182,6 +187,19 @@ def _keep_for_backward(ctx, inputs, output):
 
 def _backward(ctx, grad, _grad_sums):
     return (*_backward_operator(grad, *ctx.saved_tensors), None, None)
+
+
+@register_flop_formula(torch.ops.ptnt_mm.biased_attention)
+def _(q: torch.Size, k: torch.Size, v: torch.Size, *factors, out_shape=None) -> int:
+    """Operations of the published form, without resizing the table, as ``ptnt complexity``."""
+    return sdpa_flop_count(q, k, v)
+
+
+@register_flop_formula(torch.ops.ptnt_mm.biased_attention_backward)
+def _(
+    grad: torch.Size, q: torch.Size, k: torch.Size, v: torch.Size, *others, out_shape=None
+) -> int:
+    return sdpa_backward_flop_count(grad, q, k, v)
 
 
 _operator.register_autograd(_backward, setup_context=_keep_for_backward)

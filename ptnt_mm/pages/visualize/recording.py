@@ -213,8 +213,7 @@ def _blocks(trunk: Backbone, calls: Calls, ratio: Size) -> Iterator[BlockRecord]
             [((*_, hw, _), (words, outer))] = calls[module]
             [((queries, _, form), _)] = calls[module.outer_attn]
             if isinstance(module, NestedBlock):
-                # On a CPU it is called once for each slice of the sentences.
-                inner_queries = torch.cat([given[0] for given, _ in calls[module.inner_attn]])
+                [((inner_queries,), _)] = calls[module.inner_attn]
             else:
                 words = inner_queries = None
             yield BlockRecord(
