@@ -99,6 +99,9 @@ class Backbone(Network, BaseModule):
     """For ``ptnt complexity``: patterns of names of parameters and modules, and the part that they
     belong to. The first match counts; {} becomes the matched index, counted from 1."""
 
+    complete: Mapping[str, Any] = {}
+    """Arguments with which it :attr:`is_complete`, where the defaults do not suffice."""
+
     class_tokens = 0
     """Outer tokens before the sentences that have no place on the grid."""
 

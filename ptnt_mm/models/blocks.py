@@ -292,6 +292,9 @@ class NestedBlock(OuterBlock):
         ValueError: if ``mlp_ratio`` is not a number above 0.
     """
 
+    mixer: Callable[..., nn.Module] = InnerAttention
+    """Builds the layer that mixes the words of a sentence: (B*N, m, c) -> (B*N, m, c)."""
+
     def __init__(
         self,
         inner_dim: int,
@@ -326,7 +329,7 @@ class NestedBlock(OuterBlock):
         )
         self.class_tokens = class_tokens
         self.inner_norm1 = word_norm(words, inner_dim)
-        self.inner_attn = InnerAttention(inner_dim, inner_heads, attn_drop_rate, drop_rate, eager)
+        self.inner_attn = self.mixer(inner_dim, inner_heads, attn_drop_rate, drop_rate, eager)
         self.inner_norm2 = word_norm(words, inner_dim)
         self.inner_mlp = Mlp(inner_dim, _hidden_dim(inner_dim, mlp_ratio), drop_rate)
         projection = new_projection(words, inner_dim, outer_dim)

@@ -25,9 +25,7 @@ def classifiers() -> dict[str, tuple[type[Backbone], str]]:
 def build_classifier(name: str) -> BaseModule:
     """Build a classifier of the family with random weights, by a name in :func:`classifiers`."""
     network, arch = classifiers()[name]
-    if network is PyramidTNT:
-        return PyramidTNTClassifier(arch)
-    return PlainClassifier(dict(type=network, arch=arch))
+    return PlainClassifier(dict(network.complete, type=network, arch=arch))
 
 
 @MODELS.register_module()

@@ -79,7 +79,6 @@ class CPVT(SingleScaleBackbone):
 
     archs = CPVT_ARCHS
     arch_prefix = 'cpvt_'
-    recognised_by = r'blocks\.\d+\.outer_attn\.q\.bias'
     width = 'dim'
     roots = ('patch_embed', 'outer_pos', 'cls_token', 'blocks', 'peg', 'relative_pos')
 

@@ -514,6 +514,10 @@ class Factors(NamedTuple):
         with without_autocast(self.queries):
             return (self.rows @ self.grids() @ self.columns.mT).flatten(-2)
 
+    def of_queries(self, rows: Tensor) -> 'Factors':
+        """The factors for the queries at some indices."""
+        return self._replace(queries=self.queries[:, :, rows])
+
     def grids(self) -> Tensor:
         """The queries' factor as maps over the keys, (1, heads, N, h_pre, w_pre)."""
         return self.queries.unflatten(-1, (self.rows.shape[1], self.columns.shape[1]))
@@ -537,7 +541,10 @@ class RelativePosition:
         """Draw a table (1, heads, N_pre, M_pre), or None for attention without one."""
 
     def factors(self, table: Tensor | None, query_hw: Grid, key_hw: Grid) -> Factors | None:
-        """(1, heads, N_pre, M_pre) -> Q R, and K's rows (h, h_pre) and columns; or None."""
+        """(1, heads, N_pre, M_pre) -> Q R, and K's rows (h, h_pre) and columns; or None.
+
+        A position that does not add a bias returns how to attend, a ``Form``.
+        """
 
     @classmethod
     def resize(

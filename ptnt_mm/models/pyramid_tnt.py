@@ -1,7 +1,7 @@
 """PyramidTNT (arXiv 2201.00978) for dense prediction: its variants, its parts, the network."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import accumulate
 from typing import Any
@@ -246,70 +246,40 @@ def _pad_to_even(inner: Tensor, hw: Grid) -> tuple[Tensor, Grid]:
 
 
 class Stage(nn.Module):
-    """Blocks on one grid. The first ``inner_depth`` of them have an inner transformer.
+    """Blocks on one grid, which share a relative position table.
 
     Args:
-        inner_dim: Channels of an inner token.
-        outer_dim: Channels of an outer token.
-        inner_heads: Heads of the inner attention.
-        outer_heads: Heads of the outer attention.
-        inner_depth: How many blocks, from the first, have an inner transformer.
-        sr_ratio: Side of the windows that outer keys are averaged over, in tokens.
+        new_blocks: For each block, a function that creates it from ``drop_path`` and ``peg``.
         drop_paths: Rate of dropping a residual branch, for each block.
         pretrain_hw: Grid that the position table belongs to, in tokens.
         relative_position: How the table is resized, a class of :data:`RELATIVE_POSITIONS`.
         pegs: Position encoding generators by the block that they follow, -1 for the stage's input.
-        eager: Whether attention is the published form, see :class:`OuterAttention`.
-        mlp_ratio: Hidden width of an MLP as a multiple of the token's width.
-        with_se: Whether outer MLPs have squeeze and excitation.
-        drop_rate: Dropout inside the MLPs and after the attention's projection.
-        attn_drop_rate: Dropout on attention weights.
         with_cp: Recompute each block in the backward pass instead of keeping its activations.
     """
 
     def __init__(
         self,
-        inner_dim: int,
-        outer_dim: int,
-        inner_heads: int,
-        outer_heads: int,
-        inner_depth: int,
-        sr_ratio: int,
+        new_blocks: Sequence[Callable[..., OuterBlock]],
         drop_paths: list[float],
         pretrain_hw: Grid,
         relative_position: type[RelativePosition],
         pegs: dict[int, PEG],
-        eager: bool = False,
-        mlp_ratio: float = 4,
-        with_se: bool = False,
-        drop_rate: float = 0.0,
-        attn_drop_rate: float = 0.0,
         with_cp: bool = False,
     ):
         super().__init__()
-        self.sr_ratio = sr_ratio
         self.with_cp = with_cp
-        shared = dict(
-            eager=eager,
-            sr_ratio=sr_ratio,
-            mlp_ratio=mlp_ratio,
-            with_se=with_se,
-            drop_rate=drop_rate,
-            attn_drop_rate=attn_drop_rate,
-        )
-        outer = partial(OuterBlock, outer_dim, outer_heads, **shared)
-        nested = partial(NestedBlock, inner_dim, outer_dim, inner_heads, outer_heads, **shared)
         self.peg = pegs.get(-1)
         self.blocks = nn.ModuleList(
-            (nested if index < inner_depth else outer)(drop_path=rate, peg=pegs.get(index))
-            for index, rate in enumerate(drop_paths)
+            new_block(drop_path=rate, peg=pegs.get(index))
+            for index, (new_block, rate) in enumerate(zip(new_blocks, drop_paths, strict=True))
         )
         self.relative_position = relative_position(pretrain_hw, self.key_hw(pretrain_hw))
-        self.register_parameter('relative_pos', self.relative_position.new_table(outer_heads))
+        heads = self.blocks[0].outer_attn.num_heads
+        self.register_parameter('relative_pos', self.relative_position.new_table(heads))
 
     def key_hw(self, hw: Grid) -> Grid:
         """The grid of the keys, in tokens, for a grid of sentences."""
-        return reduced(hw, self.sr_ratio)
+        return reduced(hw, self.blocks[0].outer_attn.sr_ratio)
 
     def forward(
         self, inner: Tensor | None, outer: Tensor, hw: Grid
@@ -394,7 +364,10 @@ class PyramidTNT(Backbone):
 
     archs = ARCHS
     arch_prefix = ''
-    recognised_by = r'word_merges\.|stages\.\d+\.(relative_pos|blocks\.\d+\.outer_)'
+    complete = dict(out_indices=(NUM_STAGES - 1,), out_norms=True)
+    nested_block: type[NestedBlock] = NestedBlock
+    """The kind of the blocks that have words."""
+
     width = 'outer_dims'
     roots = ('patch_embed', 'outer_pos', 'inner_pos', 'word_merges', 'sentence_merges', 'stages')
     patch = PATCH
@@ -471,6 +444,7 @@ class PyramidTNT(Backbone):
                 )
             table_class = RelativePosition
         drop_paths = drop_path_rates(drop_path_rate, arch['depths'])
+        eager = choose('attention', attention, ATTENTIONS)
         self.word_merges = nn.ModuleList()
         self.sentence_merges = nn.ModuleList()
         self.stages = nn.ModuleList()
@@ -479,22 +453,25 @@ class PyramidTNT(Backbone):
                 self.word_merges.append(WordAggregation(inner_dims[i - 1], inner_dims[i]))
             if i > 0:
                 self.sentence_merges.append(SentenceAggregation(outer_dims[i - 1], outer_dims[i]))
-            stage = Stage(
-                inner_dims[i],
-                outer_dims[i],
-                arch['inner_heads'][i],
-                arch['outer_heads'][i],
-                arch['inner_depths'][i],
-                sr_ratios[i],
-                drop_paths[i],
-                pretrain_hw=tuple(side // 2**i for side in self.pretrain_hw),
-                relative_position=table_class,
-                pegs=self.position.new_pegs(outer_dims[i], arch['depths'][i]),
-                eager=choose('attention', attention, ATTENTIONS),
+            options = dict(
+                eager=eager,
+                sr_ratio=sr_ratios[i],
                 mlp_ratio=mlp_ratio,
                 with_se=with_se,
                 drop_rate=drop_rate,
                 attn_drop_rate=attn_drop_rate,
+            )
+            inner_heads, outer_heads = arch['inner_heads'][i], arch['outer_heads'][i]
+            widths, heads = (inner_dims[i], outer_dims[i]), (inner_heads, outer_heads)
+            nested = partial(self.nested_block, *widths, *heads, **options)
+            outer = partial(OuterBlock, outer_dims[i], outer_heads, **options)
+            depth, inner_depth = arch['depths'][i], arch['inner_depths'][i]
+            stage = Stage(
+                [nested] * inner_depth + [outer] * (depth - inner_depth),
+                drop_paths[i],
+                pretrain_hw=tuple(side // 2**i for side in self.pretrain_hw),
+                relative_position=table_class,
+                pegs=self.position.new_pegs(outer_dims[i], depth),
                 with_cp=with_cp,
             )
             self.stages.append(stage)

@@ -162,7 +162,6 @@ class TNT(SingleScaleBackbone):
 
     archs = TNT_ARCHS
     arch_prefix = 'tnt_'
-    recognised_by = r'blocks\.\d+\.proj_norm2\.'
     width = 'outer_dim'
     roots = (
         'patch_embed', 'outer_pos', 'inner_pos', 'cls_token', 'proj', 'proj_norm1', 'proj_norm2',
@@ -284,7 +283,6 @@ class LegacyTNT(TNT):
 
     archs = LEGACY_TNT_ARCHS
     arch_prefix = 'tnt_legacy_'
-    recognised_by = r'blocks\.\d+\.proj\.bias'
     stem = LegacyWordStem
     new_projection = staticmethod(_legacy_word_to_sentence)
 

@@ -1,7 +1,10 @@
 """Recognise the network that weights belong to by their names and shapes."""
 
 import re
+from functools import cache
 from typing import NamedTuple
+
+import torch
 
 from ptnt_mm.utils.text import first_few
 from ptnt_mm.weights.names import Weights, by_our_names
@@ -36,14 +39,16 @@ class Identity(NamedTuple):
 def identify(weights: Weights) -> Identity:
     """Recognise a backbone of the family by names and shapes; some weights may be missing."""
     weights = by_our_names(weights)
-    for kind, network in family().items():
-        if any(re.match(network.recognised_by, key) for key in weights):
-            table = weights.get('outer_pos')
-            places = 0 if table is None or table.dim() != 3 else table.shape[1]
-            # Without or with a class token in front of the grid.
-            side = side_of_square(places) or side_of_square(places - 1)
-            return Identity(kind, _arch_of(weights, network), side and side * network.patch)
-    return Identity(None, None, None)
+    networks = family()
+    likeness = {kind: _likeness(weights, network) for kind, network in networks.items()}
+    kind = max(likeness, key=likeness.get, default=None)
+    if kind is None or likeness[kind][0] <= 0.5:
+        return Identity(None, None, None)
+    table = weights.get('outer_pos')
+    places = 0 if table is None or table.dim() != 3 else table.shape[1]
+    # Without or with a class token in front of the grid.
+    side = side_of_square(places) or side_of_square(places - 1)
+    return Identity(kind, _arch_of(weights, networks[kind]), side and side * networks[kind].patch)
 
 
 def recognised(weights: Weights) -> str | None:
@@ -60,6 +65,23 @@ def recognised(weights: Weights) -> str | None:
 def looks_like(weights: Weights) -> str:
     """The same; a network that is not known is described by its first keys."""
     return recognised(weights) or f'an unknown model with the keys {first_few(weights)}'
+
+
+def _likeness(weights: Weights, network: type[Network]) -> tuple[float, float]:
+    """The share of the weights with a network's roots that it has, and of its weights found."""
+    keys = {key for key in weights if key.split('.')[0] in network.roots}
+    if not keys:
+        return 0.0, 0.0
+    arch = _arch_of(weights, network)
+    variants = (_names(network, name) for name in ([arch] if arch else network.archs))
+    return max((len(keys & own) / len(keys), len(keys & own) / len(own)) for own in variants)
+
+
+@cache
+def _names(network: type[Network], arch: str) -> frozenset[str]:
+    """The names of all weights of a variant."""
+    with torch.device('meta'):
+        return frozenset(network(arch).state_dict())
 
 
 def _arch_of(weights: Weights, network: type[Network]) -> str | None:

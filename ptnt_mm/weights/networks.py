@@ -35,15 +35,13 @@ class Table(NamedTuple):
 class Network:
     """Base class of a network with weights.
 
-    A registered class that sets ``recognised_by`` in its own body is a network of the family. A
-    subclass that only adds parts or variants is not: its weights look like those of its base.
+    A registered class that sets ``arch_prefix`` in its own body is a network of the family, and
+    recognised by the names of its weights. A subclass that only adds parts or variants is not: its
+    weights look like those of its base.
 
     Raises:
         TypeError: for a network of the family that does not declare everything.
     """
-
-    recognised_by: str
-    """Pattern of names that only this network's weights have, without the prefix of a wrapper."""
 
     archs: Mapping[str, Mapping[str, Any]]
     """A row for each variant; ``alias`` is its short name. Its published weights are in
@@ -74,13 +72,11 @@ class Network:
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if 'recognised_by' in vars(cls):
-            missing = [name for name in ('archs', 'arch_prefix') if name not in vars(cls)]
-            inherited = ('width', 'roots', 'patch', 'size_step')
-            missing += [name for name in inherited if not hasattr(cls, name)]
-            if missing:
+        if 'arch_prefix' in vars(cls):
+            declared = ('archs', 'width', 'roots', 'patch', 'size_step')
+            if missing := [name for name in declared if not hasattr(cls, name)]:
                 raise TypeError(
-                    f'{cls.__name__} sets recognised_by but not {", ".join(missing)}: see Network '
+                    f'{cls.__name__} sets arch_prefix but not {", ".join(missing)}: see Network '
                     f'in {__name__}'
                 )
 
@@ -108,7 +104,7 @@ def family() -> dict[str, type[Network]]:
     networks = {
         name: cls
         for name, cls in MODELS.module_dict.items()
-        if isinstance(cls, type) and issubclass(cls, Network) and 'recognised_by' in vars(cls)
+        if isinstance(cls, type) and issubclass(cls, Network) and 'arch_prefix' in vars(cls)
     }
     owners: dict[str, str] = {}
     for name, network in networks.items():

@@ -21,7 +21,6 @@ class ToyNetwork(SingleScaleBackbone):
 
     archs = TOY_ARCHS
     arch_prefix = 'toy_'
-    recognised_by = r'toy_stem\.'
     width = 'dim'
     roots = ('toy_stem', 'outer_pos', 'blocks')
 

@@ -69,7 +69,7 @@ _DATA = {
 _TOP_1 = {
     name.removeprefix('ptnt_'): file.top_1
     for name, (file, network) in published_files().items()
-    if network.startswith('PyramidTNT')
+    if network.startswith('PyramidTNT ')
 }
 
 # As printed in the papers, as far as we could confirm it.
@@ -109,7 +109,7 @@ class Entry:
     @property
     def weights(self) -> str | None:
         """The name of the file of PyramidTNT's weights; None where a config needs no such file."""
-        if self.metrics is LABELS or self.network != 'ptnt':
+        if self.metrics is LABELS or self.network != 'ptnt' or self.size not in _TOP_1:
             return None
         return f'ptnt_{self.size}_{_TOP_1[self.size]}.pth.tar'
 

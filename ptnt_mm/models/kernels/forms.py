@@ -6,7 +6,7 @@ one stores the logits; the others (ours) avoid large matrices of them. :func:`ch
 for a stage.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -29,6 +29,11 @@ class Explicit(NamedTuple):
     bias: Tensor | OffsetKeys | None
     """Added to the logits, (1, heads, N, M), or how to compute it from queries; or None."""
 
+    def added(self, rows: Tensor, q: Tensor) -> Tensor | None:
+        """See :class:`Form`."""
+        bias = self.bias.bias(q) if isinstance(self.bias, OffsetKeys) else self.bias
+        return None if bias is None else bias[:, :, rows]
+
     def attend(self, q: Tensor, k: Tensor, v: Tensor, dropout: float = 0.0) -> Tensor:
         """Q (B, heads, N, d), k and v (B, heads, M, d) -> (B, heads, N, d)."""
         bias = self.bias.bias(q) if isinstance(self.bias, OffsetKeys) else self.bias
@@ -37,6 +42,9 @@ class Explicit(NamedTuple):
 
 class Unbiased(NamedTuple):
     """Torch's fused kernel, for attention without a position table."""
+
+    def added(self, rows: Tensor, q: Tensor) -> None:
+        """See :class:`Form`."""
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, dropout: float = 0.0) -> Tensor:
         """Q (B, heads, N, d), k and v (B, heads, M, d) -> (B, heads, N, d)."""
@@ -60,6 +68,10 @@ class Folded(NamedTuple):
 
     factors: Factors
     """The factors that they were made of."""
+
+    def added(self, rows: Tensor, q: Tensor) -> Tensor:
+        """See :class:`Form`."""
+        return self.factors.of_queries(rows).bias()
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, dropout: float = 0.0) -> Tensor:
         """Q (B, heads, N, d), k and v (B, heads, M, d) -> (B, heads, N, d).
@@ -86,6 +98,10 @@ class Slicewise(NamedTuple):
 
     factors: Factors
 
+    def added(self, rows: Tensor, q: Tensor) -> Tensor:
+        """See :class:`Form`."""
+        return self.factors.of_queries(rows).bias()
+
     def attend(self, q: Tensor, k: Tensor, v: Tensor, dropout: float = 0.0) -> Tensor:
         """Q (B, heads, N, d), k and v (B, heads, M, d) -> (B, heads, N, d)."""
         if dropout or not runs_slicewise(q):
@@ -93,12 +109,19 @@ class Slicewise(NamedTuple):
         return slicewise(q, k, v, self.factors)
 
 
-Form = Explicit | Unbiased | Folded | Slicewise
-"""Has ``attend``: (B, heads, N, d) and two times (B, heads, M, d) -> (B, heads, N, d)."""
+class Form(Protocol):
+    """How a stage attends. Forms of this module also have ``added``, for pictures of attention.
+
+    ``added(rows, q)`` is what they add to the logits of the queries at indices ``rows`` (k,), from
+    all queries (1, heads, N, d) -> (1, heads, k, M) or None.
+    """
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, dropout: float = 0.0) -> Tensor:
+        """Q (B, heads, N, d), k and v (B, heads, M, d) -> (B, heads, N, d)."""
 
 
 def choose_form(
-    bias: Factors | OffsetKeys | Tensor | None, outer: Tensor, heads: int, eager: bool
+    bias: Factors | OffsetKeys | Tensor | Form | None, outer: Tensor, heads: int, eager: bool
 ) -> Form:
     """Choose the fastest form for the tokens of a stage, once for all its blocks.
 
@@ -106,7 +129,7 @@ def choose_form(
     form for ONNX Runtime and OpenVINO (measured, see ``docs/deploy.md``).
 
     Args:
-        bias: The bias, its factors, its keys, or None.
+        bias: The bias, its factors, its keys, or None. A form of its own stays as it is.
         outer: Tokens of the stage, (B, N, C).
         heads: The heads of its attention.
         eager: Whether to take the published form.
@@ -120,6 +143,8 @@ def choose_form(
                 return Explicit(bias.queries @ bias.keys().mT)
             return Slicewise(bias)
         return fold_factors(bias, outer.shape[-1] // heads, outer.dtype)
+    if hasattr(bias, 'attend'):
+        return bias
     return Unbiased() if bias is None and not eager else Explicit(bias)
 
 

@@ -13,8 +13,7 @@ from torch import Tensor, nn
 from ptnt_mm.models.attention import Attention
 from ptnt_mm.models.backbone import Backbone, find_trunk
 from ptnt_mm.models.blocks import NestedBlock, OuterBlock
-from ptnt_mm.models.kernels.forms import Explicit, Folded, Form, Slicewise, attention_weights
-from ptnt_mm.models.positions import OffsetKeys
+from ptnt_mm.models.kernels.forms import Form, attention_weights
 from ptnt_mm.models.pyramid_tnt import Stage
 from ptnt_mm.models.tokens import Grid, area, reduced, tokens_to_map, words_to_map
 
@@ -49,7 +48,12 @@ class BlockRecord(NamedTuple):
     words: Tensor | None  # after a block that changes them, (N, m, c)
     queries: Tensor  # input of the outer attention, (1, n + N, C)
     form: Form  # of the outer attention
-    inner_queries: Tensor | None  # input of the inner attention, (N, m, c)
+    inner_queries: Tensor | None  # input of the inner attention, (N, m, c), if it is attention
+
+    @property
+    def is_known(self) -> bool:
+        """Whether its outer attention is that of a form whose weights are known here."""
+        return hasattr(self.form, 'added')
 
     @property
     def key_hw(self) -> Grid:
@@ -95,13 +99,8 @@ class BlockRecord(NamedTuple):
 
     def bias_of(self, tokens: Sequence[int]) -> Tensor | None:
         """The bias of the table on the logits of tokens, (1, heads, k, M), if there is one."""
-        rows, form = torch.as_tensor(tokens), self.form
-        if isinstance(form, (Folded, Slicewise)):
-            return form.factors._replace(queries=form.factors.queries[:, :, rows]).bias()
-        bias = form.bias if isinstance(form, Explicit) else None
-        if isinstance(bias, OffsetKeys):
-            bias = bias.bias(self.module.outer_attn.project(self.queries, self.queries)[0])
-        return None if bias is None else bias[:, :, rows]
+        queries, _, _ = self.module.outer_attn.project(self.queries, self.queries)
+        return self.form.added(torch.as_tensor(tokens), queries)
 
     def inner_attention(self, sentence: int) -> Tensor:
         """The attention of each word of a sentence to each of its words, (heads, m, m)."""
@@ -212,10 +211,11 @@ def _blocks(trunk: Backbone, calls: Calls, ratio: Size) -> Iterator[BlockRecord]
             number += 1
             [((*_, hw, _), (words, outer))] = calls[module]
             [((queries, _, form), _)] = calls[module.outer_attn]
-            if isinstance(module, NestedBlock):
+            if not isinstance(module, NestedBlock):
+                words = None
+            inner_queries = None
+            if words is not None and isinstance(module.inner_attn, Attention):
                 [((inner_queries,), _)] = calls[module.inner_attn]
-            else:
-                words = inner_queries = None
             yield BlockRecord(
                 name=f'block {number}' if one_scale else f'stage {i + 1}, block {number}',
                 module=module,

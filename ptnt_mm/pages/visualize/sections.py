@@ -79,6 +79,10 @@ def _words(scene: RecordedScene, recording: Recording) -> Iterator[PanelRow]:
 
 def _attention(scene: RecordedScene, recording: Recording) -> Iterator[PanelRow]:
     for block in recording.shown():
+        if not block.is_known:
+            kind = type(block.form).__name__
+            yield PanelRow(f'{block.name}: the attention of {kind} cannot be drawn', [])
+            continue
         sentences, place = scene.sentences(block)
         attention, bias = block.module.outer_attn, block.bias_of(sentences)
         maps = {'attention (%)': block.attention(sentences)}
@@ -101,7 +105,7 @@ def _attention(scene: RecordedScene, recording: Recording) -> Iterator[PanelRow]
 
 def _all_attention(scene: RecordedScene, recording: Recording) -> Iterator[PanelRow]:
     for block in recording.shown():
-        if area(block.hw) * area(block.key_hw) > _MOST_PAIRS:
+        if not block.is_known or area(block.hw) * area(block.key_hw) > _MOST_PAIRS:
             continue
         matrix = 100 * as_numpy(block.attention_matrix())
         scale = from_zero('attention (%)', matrix)
@@ -124,6 +128,10 @@ def _all_attention(scene: RecordedScene, recording: Recording) -> Iterator[Panel
 
 def _inner_attention(scene: RecordedScene, recording: Recording) -> Iterator[PanelRow]:
     for block in recording.nested():
+        if block.inner_queries is None:
+            kind = type(block.module.inner_attn).__name__
+            yield PanelRow(f'{block.name}: words are mixed by {kind}, without attention', [])
+            continue
         sentence, place = scene.sentence(block)
         weights = 100 * as_numpy(block.inner_attention(sentence))
         pairs, words = weights.mean(axis=0), weights.shape[-1]
