@@ -9,7 +9,7 @@ from manual import ROOT, blocks
 from mmengine.config import Config
 from mmengine.model import Sequential
 from mmengine.runner import Runner
-from torch import Tensor
+from torch import Tensor, nn
 
 import ptnt_mm
 from ptnt_mm.check.weights import check_weights_fit
@@ -19,6 +19,7 @@ from ptnt_mm.config.view import ConfigView
 from ptnt_mm.data.demo.dataset import DemoSpec, make_demo_data
 from ptnt_mm.engine.test import build_test
 from ptnt_mm.engine.train import train
+from ptnt_mm.models.optimizer import LayerDecayOptimWrapperConstructor
 from ptnt_mm.registry import MODELS
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights.published import locate
@@ -158,3 +159,15 @@ def test_a_network_that_no_file_fixes_gets_no_adapters(network: dict):
         check_start(view)
     with pytest.raises(UserError, match=f'^`pretrained=start.pth`: {message}'):
         use_pretrained(view, 'start.pth')
+
+
+def test_rates_by_depth_are_refused():
+    """LoRAModel forwards attributes, but the names of its layers are those of no depth."""
+    inside = dict(type='PyramidTNT', arch='tiny')
+    targets = [dict(type='fc1')]
+    adapted = dict(type='mmpretrain.LoRAModel', module=inside, rank=2, targets=targets)
+    detector = nn.Module()
+    detector.backbone = MODELS.build(adapted)
+    settings = dict(optimizer=dict(type='AdamW', lr=0.1)), dict(decay_rate=0.9)
+    with pytest.raises(UserError, match='^LoRAModel does not define the depth of its layers'):
+        LayerDecayOptimWrapperConstructor(*settings)(detector)
