@@ -8,6 +8,7 @@ Nothing else imports this module: a plain install has no timm.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import torch
@@ -17,7 +18,8 @@ from torch import Tensor, nn
 
 from ptnt_mm.models import cpvt, pyramid_tnt
 from ptnt_mm.models.backbone import init_linear_, read_arch
-from ptnt_mm.models.tokens import tokens_to_contiguous_map
+from ptnt_mm.models.necks import TransposedConvNeck
+from ptnt_mm.models.tokens import map_to_tokens, tokens_to_contiguous_map, tokens_to_map
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights.fit import Trunk, compare
 from ptnt_mm.weights.names import Weights
@@ -183,7 +185,7 @@ class _Classifier:
         return self._stage_of if coarse else self._depth_of
 
     def _depth_of(self, name: str) -> int:
-        if name.startswith('head'):
+        if name.startswith(('head', 'neck')):
             name = 'norm'
         return self.get_layer_depth(name)[0]
 
@@ -261,7 +263,37 @@ class PyramidTNT(_Classifier, pyramid_tnt.PyramidTNT):
             return int(index) + 1
         if kind in ('word_merges', 'sentence_merges'):  # of the stage after them
             return int(index) + 2
-        return len(self.stages) + 1 if kind in ('norm', 'head') else 0
+        return len(self.stages) + 1 if kind in ('norm', 'head', 'neck') else 0
+
+
+class PyramidTNTFPN(PyramidTNT):
+    """PyramidTNT with a neck that halves the strides to 4, 8, 16 and 32, for ``features_only``.
+
+    The neck starts from random initialisation, unless the file has its weights.
+
+    Args:
+        arch: See :class:`PyramidTNT`, for the other arguments too.
+    """
+
+    pretrained_may_lack = (*PyramidTNT.pretrained_may_lack, 'neck')
+
+    def _add_head(self, *args: Any) -> None:
+        for info in self.feature_info:
+            info['reduction'] //= 2
+        self.neck = TransposedConvNeck([info['num_chs'] for info in self.feature_info])
+        self.neck.apply(self.init_layer)
+        super()._add_head(*args)
+
+    def forward_tokens(self, image: Tensor) -> list[tuple[None, Tensor, tuple[int, int]]]:
+        """(B, in_chans, H, W) -> per stage: None, the neck's map as tokens (B, N, C), its hw."""
+        outputs = super().forward_tokens(image)
+        maps = self.neck([tokens_to_map(outer, hw) for _, outer, hw in outputs])
+        return [(None, map_to_tokens(level), level.shape[2:]) for level in maps]
+
+    def _keep_layers(self, number: int) -> None:
+        super()._keep_layers(number)
+        self.neck.in_channels = self.neck.out_channels = self.neck.in_channels[:number]
+        self.neck.upsamplers = self.neck.upsamplers[:number]
 
 
 class CPVT(_Classifier, cpvt.CPVT):
@@ -338,9 +370,13 @@ def _side(img_size: int | Sequence[int] | None) -> int | None:
 
 
 def _our_names(weights: Mapping[str, Tensor], model: nn.Module) -> Weights:
-    """The weights of a file by the model's names, with position tables of the model's size."""
+    """The weights of a file by the model's names, with position tables of the model's size.
+
+    A neck that is not in the file keeps its own.
+    """
     fitted = compare(weights, model, Trunk())
-    return fitted.stored.weights | fitted.ready
+    neck = {key: own for key, own in model.state_dict().items() if key.startswith('neck.')}
+    return neck | fitted.stored.weights | fitted.ready
 
 
 def _cfg(network: type[_Classifier], size: int, pool_size: tuple[int, int] | None) -> dict:
@@ -363,7 +399,8 @@ def _register(name: str, network: type[_Classifier], arch: str, layers: int) -> 
 
     def build(pretrained: bool = False, **kwargs: Any) -> nn.Module:
         if pretrained and not any(map(kwargs.get, ('pretrained_cfg', 'pretrained_cfg_overlay'))):
-            file = next(iter(FILES.get(f'{network.__name__} {arch}', ())), Published('', 0))
+            files = (FILES.get(f'{cls.__name__} {arch}', ()) for cls in network.__mro__)
+            file = next(chain.from_iterable(files), Published('', 0))
             why = how_to_get(file, name)
             if file.address:
                 why = f'timm cannot download weights of {name}: `ptnt weights` has their address'
@@ -388,7 +425,8 @@ _cpvts = {f'cpvt_{row["alias"]}': arch for arch, row in cpvt.CPVT_ARCHS.items()}
 
 default_cfgs = generate_default_cfgs(
     {
-        name: _cfg(PyramidTNT, size, (size // PyramidTNT.size_step,) * 2)
+        f'{name}{end}': _cfg(network, size, (size // stride,) * 2)
+        for end, network, stride in (('', PyramidTNT, 64), ('_fpn', PyramidTNTFPN, 32))
         for name, arch in _pyramids.items()
         for size in [pyramid_tnt.ARCHS[arch]['pretrain_img_size']]
     }
@@ -398,5 +436,6 @@ default_cfgs = generate_default_cfgs(
 
 for _name, _arch in _pyramids.items():
     _register(_name, PyramidTNT, _arch, pyramid_tnt.NUM_STAGES)
+    _register(f'{_name}_fpn', PyramidTNTFPN, _arch, pyramid_tnt.NUM_STAGES)
 for _name, _arch in _cpvts.items():
     _register(_name, CPVT, _arch, cpvt.CPVT_ARCHS[_arch]['depth'])

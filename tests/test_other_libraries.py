@@ -6,6 +6,10 @@ import pytest
 import torch
 from manual import ROOT, blocks
 
+import ptnt_mm.timm  # noqa: F401  registers the networks
+from ptnt_mm.weights.published import locate
+from ptnt_mm.weights.reader.read import read_checkpoint
+
 PAGE = ROOT / 'docs/other_libraries.md'
 BLOCKS = [block for block in blocks(PAGE) if block.language == 'python']
 LIBRARIES = ('timm', 'torchvision', 'transformers', 'segmentation_models_pytorch', 'peft')
@@ -24,6 +28,27 @@ def run(text: str) -> dict:
 def block_with(word: str) -> str:
     (text,) = (block.text for block in BLOCKS if word in block.text)
     return text
+
+
+def test_pytorch_alone_trains_from_the_file():
+    backbone = run(block_with('load_pretrained('))['backbone']
+    learned = read_checkpoint(locate('ptnt_ti_distilled'))
+    assert all(parameter.grad is not None for parameter in backbone.parameters())
+    for name, own in backbone.named_parameters():
+        # A step of AdamW is at most its learning rate, and some decay.
+        torch.testing.assert_close(own.detach(), learned[name].float(), rtol=1e-4, atol=2e-4)
+
+
+@pytest.mark.parametrize(
+    ('block', 'model'),
+    [('out_indices=(1', 'network'), ('FasterRCNN(', 'detector'), ('peft', 'network')],
+)
+def test_weights_reach_a_model_of_timm(block: str, model: str, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    own = run(block_with(block))[model].state_dict()
+    (name,) = (key for key in own if key.endswith('stages.2.blocks.0.outer_norm1.weight'))
+    learned = read_checkpoint(locate('ptnt_ti_distilled'))
+    assert own[name].equal(learned['stages.2.blocks.0.outer_norm1.weight'])
 
 
 def test_torchvision_detects(capsys: pytest.CaptureFixture):
@@ -56,10 +81,42 @@ def test_weights_reach_a_model_of_transformers():
     assert own and all(torch.equal(learned[key], value) for key, value in own.items())
 
 
-def test_a_decoder_of_segmentation_models():
-    segmenter = run(block_with('smp.DPT'))['segmenter'].eval()
-    with torch.no_grad():
-        assert segmenter(torch.rand(1, 3, 128, 128)).shape == (1, 3, 128, 128)
+def test_weights_reach_a_model_of_segmentation_models():
+    names = run(block_with('smp.Unet'))
+    own = names['segmenter'].encoder.model.state_dict()
+    learned = read_checkpoint(names['file'])
+    loaded = [key for key in learned if f'model.{key}' in own]
+    assert len(loaded) > 300
+    assert all(torch.equal(own[f'model.{key}'], learned[key]) for key in loaded)
+
+
+@pytest.mark.parametrize(
+    ('decoder', 'options'),
+    [
+        *[(name, {}) for name in ('Unet', 'UnetPlusPlus', 'MAnet', 'Linknet', 'FPN', 'PSPNet')],
+        *[(name, {}) for name in ('UPerNet', 'Segformer')],
+        ('DPT', dict(decoder_readout='ignore')),
+        ('PAN', dict(encoder_output_stride=32)),
+    ],
+)
+def test_decoders_of_segmentation_models(decoder: str, options: dict):
+    smp = pytest.importorskip('segmentation_models_pytorch')
+    segmenter = getattr(smp, decoder)(
+        'tu-pyramid_tnt_ti_fpn', encoder_weights=None, classes=3, **options
+    ).eval()
+    masks = segmenter(torch.rand(1, 3, 256, 320))
+    assert masks.shape == (1, 3, 256, 320)
+    masks.mean().backward()
+    first = [p for name, p in segmenter.named_parameters() if name.endswith('common_conv.0.weight')]
+    assert first[0].grad is not None
+
+
+@pytest.mark.parametrize('decoder', ['DeepLabV3', 'DeepLabV3Plus'])
+@pytest.mark.parametrize('network', ['pyramid_tnt_ti_fpn', 'swin_tiny_patch4_window7_224'])
+def test_decoders_that_need_dilation(decoder: str, network: str):
+    smp = pytest.importorskip('segmentation_models_pytorch')
+    with pytest.raises(TypeError, match='output_stride'):
+        getattr(smp, decoder)(f'tu-{network}', encoder_weights=None)
 
 
 def test_adapters_alone_are_trained_and_saved(tmp_path, monkeypatch, capsys):

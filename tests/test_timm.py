@@ -15,8 +15,9 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights.published import FILES, Published
 
 NAMES = [f'pyramid_tnt_{row["alias"]}' for row in ARCHS.values()]
+NAMES += [f'{name}_fpn' for name in NAMES]
 NAMES += [f'cpvt_{row["alias"]}' for row in CPVT_ARCHS.values()]
-SMALL = ['pyramid_tnt_ti', 'cpvt_ti']
+SMALL = ['pyramid_tnt_ti', 'pyramid_tnt_ti_fpn', 'cpvt_ti']
 
 
 def image(*size: int, channels: int = 3) -> torch.Tensor:
@@ -74,6 +75,30 @@ def test_features_only(name: str, out_indices: tuple[int, int]):
         assert level.shape == (1, channels, -(-70 // stride), -(-128 // stride))
 
 
+@pytest.mark.parametrize('out_indices', [(0, 1, 2, 3), (1, 2)])
+def test_a_neck_halves_the_strides(out_indices: tuple[int, ...]):
+    model = timm.create_model('pyramid_tnt_ti_fpn', features_only=True, out_indices=out_indices)
+    strides = [(4, 8, 16, 32)[index] for index in out_indices]
+    assert model.feature_info.reduction() == strides
+    maps = model(image(70, 128))
+    for level, stride in zip(maps, strides, strict=True):
+        assert level.is_contiguous() and level.shape[3] == 128 // stride
+
+
+def test_a_neck_is_new_unless_a_file_has_it(tmp_path: Path):
+    plain, own = timm.create_model('pyramid_tnt_ti'), timm.create_model('pyramid_tnt_ti_fpn')
+    for source in (plain, own):
+        torch.save(source.state_dict(), tmp_path / 'weights.pth')
+        loaded = timm.create_model(
+            'pyramid_tnt_ti_fpn',
+            pretrained=True,
+            pretrained_cfg_overlay=dict(file=str(tmp_path / 'weights.pth')),
+        ).state_dict()
+        assert all(loaded[key].equal(weight) for key, weight in source.state_dict().items())
+    first = 'neck.upsamplers.0.0.weight'
+    assert not timm.create_model('pyramid_tnt_ti_fpn').state_dict()[first].equal(loaded[first])
+
+
 @pytest.mark.parametrize('size', [None, 256, (128, 128)])
 def test_a_local_file_is_loaded(tmp_path: Path, size: int | tuple[int, int] | None):
     torch.manual_seed(0)
@@ -105,6 +130,7 @@ def test_a_local_file_is_loaded(tmp_path: Path, size: int | tuple[int, int] | No
     ('name', 'message'),
     [
         ('pyramid_tnt_s', r'pan.baidu.com/\S+ in a browser .password v5w5.*overlay=dict.file'),
+        ('pyramid_tnt_s_fpn', r'pan.baidu.com/\S+ in a browser .password v5w5.*=dict.file'),
         ('cpvt_ti', 'no weights of cpvt_ti were published'),
         ('cpvt_b', 'no weights of cpvt_b were published'),
     ],
@@ -148,6 +174,8 @@ def test_layers_are_in_order(name: str, coarse: bool):
     depths = {key: depth(key) for key, _ in model.named_parameters()}
     assert depths['outer_pos' if 'pyramid' in name else 'cls_token'] == 0
     assert depths['head.weight'] == depths['norm.weight'] == max(depths.values())
+    if 'fpn' in name:
+        assert depths['neck.upsamplers.0.0.weight'] == depths['norm.weight']
     if 'pyramid' in name:
         assert depths['word_merges.0.norm.weight'] == depths['stages.1.blocks.0.outer_norm1.weight']
 

@@ -2,7 +2,14 @@
 
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.weights.pretrained import pretrained_init
 from ptnt_mm.weights.published import require_weights
+
+_ADAPTED = (
+    'checkpoints contain only the adapters of LoRAModel, so the config must name the weights of '
+    "the network inside: set init_cfg=dict(type='Pretrained', checkpoint=PATH) in "
+    'model.backbone.module, and norm_eval=True if that is a PyramidTNT with BatchNorm'
+)
 
 
 def use_pretrained(view: ConfigView, path: str) -> None:
@@ -15,22 +22,35 @@ def use_pretrained(view: ConfigView, path: str) -> None:
         path: A file, an address, or a name of ``ptnt weights``.
 
     Raises:
-        UserError: if the config's model has no backbone.
+        UserError: if the config's model has no backbone, or one with adapters.
     """
-    backbone = view.config.model.get('backbone')
-    if backbone is None:
+    if view.has_adapters:
+        raise UserError(f'`pretrained={path}`: {_ADAPTED}')
+    backbone = view.backbone
+    if not backbone:
         raise UserError(f"`pretrained`: the config's model {view.model.type} has no backbone")
     backbone.init_cfg = dict(type='Pretrained', checkpoint=path)
     if view.has_batch_norm:
         freeze_batch_norm(backbone)
 
 
+def start_from_checkpoint(view: ConfigView) -> None:
+    """Load no pretrained weights before a checkpoint, unless it contains only adapters."""
+    if view.backbone and not view.has_adapters:
+        view.backbone.init_cfg = None
+
+
 def check_start(view: ConfigView) -> str | None:
     """Check that the starting weights exist, and return their file or address.
 
     Raises:
-        UserError: if a file is missing, or if a frozen part starts from random initialisation.
+        UserError: if a file is missing, if a frozen part starts from random initialisation, or if a
+            network with adapters would not always be that of its file.
     """
+    if view.has_adapters:
+        is_loaded = pretrained_init(view.backbone.get('init_cfg')) is not None
+        if not is_loaded or (view.has_batch_norm and not view.backbone.get('norm_eval')):
+            raise UserError(_ADAPTED)
     backbone, weights = view.backbone, view.starting_weights
     if weights is not None:
         require_weights(weights)

@@ -95,8 +95,14 @@ class ConfigView:
 
     @property
     def backbone(self) -> Mapping:
-        """The settings of its model's backbone."""
-        return _mapping(self.model, 'backbone')
+        """The settings of its model's backbone; with adapters, of the network inside."""
+        backbone = _mapping(self.model, 'backbone')
+        return _mapping(backbone, 'module') if self.has_adapters else backbone
+
+    @property
+    def has_adapters(self) -> bool:
+        """Whether the backbone is in mmpretrain's LoRAModel, which saves only its adapters."""
+        return type_name(_mapping(self.model, 'backbone')) == 'LoRAModel'
 
     @property
     def is_of_family(self) -> bool:

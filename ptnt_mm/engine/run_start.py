@@ -5,7 +5,12 @@ from pathlib import Path
 
 from mmengine.config import Config, ConfigDict
 
-from ptnt_mm.config.initial_weights import check_start, freeze_batch_norm, use_pretrained
+from ptnt_mm.config.initial_weights import (
+    check_start,
+    freeze_batch_norm,
+    start_from_checkpoint,
+    use_pretrained,
+)
 from ptnt_mm.config.settings import flat_settings
 from ptnt_mm.config.stored import stored_config
 from ptnt_mm.config.view import ConfigView
@@ -109,7 +114,7 @@ def choose_start(
 
 
 def _continue_from(view: ConfigView, file: str, content: dict) -> ConfigDict:
-    """Continue from a checkpoint, which contains all weights: no pretrained file is needed.
+    """Continue from a checkpoint.
 
     The seed is kept too, even if the config has a different one: MMEngine would use it for
     everything except the order of the images. Returns the stored settings.
@@ -119,13 +124,10 @@ def _continue_from(view: ConfigView, file: str, content: dict) -> ConfigDict:
     seed = content['meta'].get('seed')
     if isinstance(seed, int):
         _set_seed(view, seed)
-    backbone = view.config.model.get('backbone')
-    if backbone is not None:
-        backbone.init_cfg = None
-        began_frozen = flat_settings(stored).get('model.backbone.norm_eval') == 'True'
-        if began_frozen:
-            # The run was started from pretrained weights.
-            freeze_batch_norm(backbone)
+    start_from_checkpoint(view)
+    if flat_settings(stored).get('model.backbone.norm_eval') == 'True':
+        # The run was started from pretrained weights.
+        freeze_batch_norm(view.backbone)
     return stored
 
 

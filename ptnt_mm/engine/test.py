@@ -8,6 +8,7 @@ from mmengine.runner import Runner
 
 from ptnt_mm.check.inspection import check_before_testing
 from ptnt_mm.config.build import unwrapped
+from ptnt_mm.config.initial_weights import start_from_checkpoint
 from ptnt_mm.config.read import require_keys
 from ptnt_mm.config.tta import with_tta
 from ptnt_mm.config.view import ConfigView
@@ -71,8 +72,7 @@ def build_test(
         require_cuda('`cuda_graphs=True`')
     view = ConfigView(copy.deepcopy(config))
     view.config.load_from, view.config.resume = str(checkpoint), False
-    if view.backbone:
-        view.backbone.init_cfg = None
+    start_from_checkpoint(view)
     choose_launcher(view.config, launcher)
     create_work_dir(view.config, work_dir)
     view.require_files(('test',))

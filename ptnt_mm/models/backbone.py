@@ -181,6 +181,7 @@ class Backbone(Network, BaseModule):
             raise ValueError('init_cfg: use only the Pretrained dict, which sets all weights')
         else:
             pretrained(self)
+            self.is_init = True  # modules around it do not load the file again
 
     def train(self, mode: bool = True) -> 'Backbone':
         """Set the mode, but leave frozen modules in evaluation mode."""

@@ -108,7 +108,7 @@ class LayerDecayOptimWrapperConstructor(CheckedOptimWrapperConstructor):
                 'above 0 and at most 1, such as 0.9'
             )
         backbone = getattr(model, 'backbone', None)
-        if not hasattr(backbone, 'get_layer_depth'):
+        if not hasattr(type(backbone), 'get_layer_depth'):
             raise UserError(
                 f'{type(backbone).__name__} does not define the depth of its layers: implement '
                 'get_layer_depth(name, prefix), or use another optim_wrapper.constructor'

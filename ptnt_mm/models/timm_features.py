@@ -69,6 +69,7 @@ class TimmFeatures(BaseModule):
         pretrained = PretrainedTrunk(self.init_cfg)
         if pretrained.init:
             pretrained(self.pretrained_part)
+            self.is_init = True
         elif self.init_cfg:
             super().init_weights()
 

@@ -78,7 +78,9 @@ def pretrained_parts(model: nn.Module) -> Iterator[tuple[str, nn.Module, str]]:
         CheckpointError: As :func:`pretrained_init`.
     """
     for path, part in model.named_modules():
-        if init := pretrained_init(getattr(part, 'init_cfg', None)):
+        # LoRAModel has already loaded those of the network inside.
+        init = pretrained_init(getattr(part, 'init_cfg', None))
+        if init and not getattr(part, 'is_init', False):
             yield path, part, init['checkpoint']
 
 
