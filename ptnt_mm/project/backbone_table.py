@@ -52,10 +52,16 @@ def row_of(name: str, argument: str = 'backbone') -> dict[str, Any]:
 
     Raises:
         UserError: if there is no backbone of this name, which an argument has; suggests the
-            nearest.
+            nearest. If its row is not complete.
     """
     known = rows()
     if name in known:
+        if missing := [key for key in ('settings', 'mean', 'std') if key not in known[name]]:
+            raise UserError(
+                f'the row of {name} in configs/_base_/project/backbones.py has no '
+                f'{" and no ".join(missing)}: a row needs settings, and the mean and std of images '
+                'in red, green and blue'
+            )
         return known[name]
     try:
         call = ast.parse(name, mode='eval').body

@@ -1,6 +1,7 @@
 """Recognise the network that weights belong to by their names and shapes."""
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
 
@@ -42,7 +43,8 @@ def identify(weights: Weights) -> Identity:
     networks = family()
     likeness = {kind: _likeness(weights, network) for kind, network in networks.items()}
     kind = max(likeness, key=likeness.get, default=None)
-    if kind is None or likeness[kind][0] <= 0.5:
+    # The second share is small for a part of a network, but not for a name that others have too.
+    if kind is None or likeness[kind][0] <= 0.5 or likeness[kind][1] <= 0.1:
         return Identity(None, None, None)
     table = weights.get('outer_pos')
     places = 0 if table is None or table.dim() != 3 else table.shape[1]
@@ -68,20 +70,24 @@ def looks_like(weights: Weights) -> str:
 
 
 def _likeness(weights: Weights, network: type[Network]) -> tuple[float, float]:
-    """The share of the weights with a network's roots that it has, and of its weights found."""
-    keys = {key for key in weights if key.split('.')[0] in network.roots}
-    if not keys:
+    """The share of the weights below a network's roots that are its own, and of its own there."""
+    found = _kinds(key for key in weights if key.split('.')[0] in network.roots)
+    if not found:
         return 0.0, 0.0
-    arch = _arch_of(weights, network)
-    variants = (_names(network, name) for name in ([arch] if arch else network.archs))
-    return max((len(keys & own) / len(keys), len(keys & own) / len(own)) for own in variants)
+    own = _own_kinds(network)
+    return len(found & own) / len(found), len(found & own) / len(own)
 
 
 @cache
-def _names(network: type[Network], arch: str) -> frozenset[str]:
-    """The names of all weights of a variant."""
+def _own_kinds(network: type[Network]) -> frozenset[str]:
+    """The kinds of a network's weights, which its variants share."""
     with torch.device('meta'):
-        return frozenset(network(arch).state_dict())
+        return _kinds(network(next(iter(network.archs))).state_dict())
+
+
+def _kinds(names: Iterable[str]) -> frozenset[str]:
+    """Names without the numbers of layers, so that depths do not matter."""
+    return frozenset(re.sub(r'\d+', '*', name) for name in names)
 
 
 def _arch_of(weights: Weights, network: type[Network]) -> str | None:

@@ -7,7 +7,6 @@ import copy
 import inspect
 import math
 import pickle
-import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -26,7 +25,6 @@ from ptnt_mm.models.backbone import Backbone
 from ptnt_mm.models.blocks import Mlp
 from ptnt_mm.models.kernels import memory
 from ptnt_mm.weights.identity import identify
-from ptnt_mm.weights.networks import family
 
 from . import golden
 
@@ -149,13 +147,13 @@ def test_its_maps_are_described_as_timm_does(build):
 
 @every_build
 def test_its_weights_are_recognised(build):
-    """By a pattern that no other network's weights match."""
+    """Also with only some of them, and without a change of the random state."""
     weights = build.new(out_indices=(-1,)).state_dict()
     name = build.cls.__name__
+    before = torch.get_rng_state()
     assert identify(weights).kind == name
-    patterns = {other: network.recognised_by for other, network in family().items()}
-    found = {other for other in patterns for key in weights if re.match(patterns[other], key)}
-    assert found == {name}
+    assert identify(dict(list(weights.items())[: len(weights) * 3 // 4])).kind == name
+    assert before.equal(torch.get_rng_state())
     assert {key.split('.')[0] for key in weights if not key.startswith('norm')} <= {
         *build.cls.roots
     }

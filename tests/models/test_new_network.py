@@ -1,4 +1,7 @@
-"""A new network is one file: the one in toy_network.py is registered here, and known everywhere."""
+"""A new network is one file: those in toy_*.py are registered here, and known everywhere.
+
+So is a new way to attend, in rotary.py.
+"""
 
 from pathlib import Path
 
@@ -10,9 +13,12 @@ from mmengine.registry import DefaultScope
 from ptnt_mm.cli.main import run
 from ptnt_mm.complexity import build_by_name, measure_complexity
 from ptnt_mm.config.view import ConfigView
-from ptnt_mm.models import PlainClassifier
+from ptnt_mm.models import PlainClassifier, PyramidTNT
 from ptnt_mm.models.backbone import Backbone, find_trunk
+from ptnt_mm.models.positions import RELATIVE_POSITIONS
 from ptnt_mm.pages.visualize.recording import record
+from ptnt_mm.pages.visualize.scene import ChosenPlace, RecordedScene
+from ptnt_mm.pages.visualize.sections import SECTIONS
 from ptnt_mm.registry import MODELS
 from ptnt_mm.weights.files import describe_checkpoint
 from ptnt_mm.weights.identity import looks_like
@@ -20,15 +26,21 @@ from ptnt_mm.weights.published import FILES, Published, default_cfg, locate
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 
 from . import golden
+from .rotary import RotaryPosition, turned
 from .toy_network import ToyNetwork
+from .toy_pyramid import PyramidCNT, WordConvolution
 
 
 @pytest.fixture(autouse=True)
-def _registered():
-    MODELS.register_module(module=ToyNetwork)
+def _registered(monkeypatch: pytest.MonkeyPatch):
+    networks = ToyNetwork, PyramidCNT
+    for network in networks:
+        MODELS.register_module(module=network)
+    monkeypatch.setitem(RELATIVE_POSITIONS, 'rotary', RotaryPosition)
     with DefaultScope.overwrite_default_scope('mmengine'):
         yield
-    del MODELS.module_dict['ToyNetwork']
+    for network in networks:
+        del MODELS.module_dict[network.__name__]
 
 
 @pytest.fixture
@@ -100,13 +112,83 @@ def test_its_blocks_are_recorded():
 
 
 def test_what_it_does_not_declare_is_named():
-    with pytest.raises(
-        TypeError, match='Half sets recognised_by but not arch_prefix, width, roots:'
-    ):
-        type('Half', (Backbone,), dict(archs={}, recognised_by='half', patch=8, size_step=8))
+    with pytest.raises(TypeError, match='Half sets arch_prefix but not width, roots:'):
+        type('Half', (Backbone,), dict(archs={}, arch_prefix='half_', patch=8, size_step=8))
 
 
 def test_rates_by_depth():
     model = ToyNetwork('small')
     depths = [model.get_layer_depth(name)[0] for name, _ in model.named_parameters()]
     assert set(depths) == {0, 1, 2, 3}
+
+
+class TestPyramid:
+    """PyramidCNT is all its own, although it inherits from PyramidTNT."""
+
+    def test_its_files_are_its_own(self, tmp_path: Path):
+        weights = golden.filled(PyramidCNT('small')).state_dict()
+        torch.save(weights, tmp_path / 'x.pth')
+        described = dict(describe_checkpoint(str(tmp_path / 'x.pth')))
+        assert described['arch'] == 'PyramidCNT small' and described['pretraining'] == '64 px'
+        assert described['coverage'].startswith('complete')
+        init = dict(type='Pretrained', checkpoint=str(tmp_path / 'x.pth'))
+        read = MODELS.build(dict(type='PyramidCNT', arch='s', init_cfg=init))
+        read.init_weights()
+        assert all(read.state_dict()[key].equal(weight) for key, weight in weights.items())
+        other = MODELS.build(dict(type='PyramidTNT', arch='ti', init_cfg=init))
+        with pytest.raises(CheckpointError, match='PyramidCNT small, 64 px'):
+            other.init_weights()
+
+    def test_its_classifier_is_counted_part_by_part(self):
+        model = build_by_name('pyramid_cnt_s')
+        assert isinstance(model, PlainClassifier) and isinstance(find_trunk(model), PyramidCNT)
+        counted = measure_complexity(model, (64, 96))
+        found = {part.name for part in counted.parts}
+        assert {'stem', 'merges', 'stage 1 inner', 'stage 4 outer', 'head'} <= found
+        assert counted.total.parameters == sum(weight.numel() for weight in model.parameters())
+
+    def test_its_words_are_drawn_and_its_mixer_is_named(self):
+        drawn = drawn_by(golden.filled(PyramidCNT('small')).eval())
+        assert len(drawn['words']) == 4 and drawn['attention'][0].panels
+        (heading, panels) = drawn['inner_attention'][0][:2]
+        assert not panels
+        assert (
+            heading == f'stage 1, block 1: words are mixed by {WordConvolution.__name__}, '
+            'without attention'
+        )
+
+
+class TestRotaryPosition:
+    """An encoding that changes queries and keys, and adds nothing to their products."""
+
+    def test_it_attends_in_its_own_way(self, micro_arch: dict):
+        options = dict(arch=micro_arch, drop_path_rate=0.0)
+        network = golden.filled(PyramidTNT(relative_position='rotary', **options)).eval()
+        plain = golden.filled(PyramidTNT(relative_position='none', **options)).eval()
+        assert network.state_dict().keys() == plain.state_dict().keys(), 'it has no tables'
+        image = golden.image(2, 96, 64)
+        found, without = network(image), plain(image)
+        assert [one.shape for one in found] == [one.shape for one in without]
+        assert not torch.allclose(found[0], without[0], atol=1e-3)
+        sum(level.square().mean() for level in network.train()(image)).backward()
+        assert all(weight.grad is not None for weight in network.parameters())
+
+    def test_turning_depends_on_the_distance_alone(self):
+        x, y = torch.randn(2, 1, 1, 1, 8)
+        x, y = (turned(one.expand(-1, -1, 20, -1), (4, 5), (1, 1))[0, 0] for one in (x, y))
+        products = (x @ y.T).unflatten(0, (4, 5)).unflatten(2, (4, 5))
+        torch.testing.assert_close(products[0, 0, 1, 2], products[2, 1, 3, 3])
+
+    def test_it_is_named_and_not_drawn(self, micro_arch: dict):
+        network = PyramidTNT(micro_arch, relative_position='rotary').eval()
+        drawn = drawn_by(golden.filled(network))
+        heading = 'stage 1, block 1: the attention of Rotated cannot be drawn'
+        assert drawn['attention'][0][:2] == (heading, [])
+        assert drawn['all_attention'] == [] and drawn['inner_attention'][0].panels
+
+
+def drawn_by(network: Backbone) -> dict[str, list]:
+    """The rows of a network's page, by section; without t-SNE, which is slow."""
+    recording = record(network, network, golden.image(1, 64, 96), (1.0, 1.0))
+    scene = RecordedScene({'': recording}, ChosenPlace('the middle', (48.0, 32.0, 0, 0), False))
+    return {s.name: s.rows(scene) for s in SECTIONS if s.name != 'tsne'}

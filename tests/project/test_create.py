@@ -18,6 +18,7 @@ from ptnt_mm.config.view import SPLITS, ConfigView
 from ptnt_mm.data.labels import Outcome
 from ptnt_mm.engine.run_checkpoints import checkpoint_to_use
 from ptnt_mm.engine.work_dir import work_dir_of
+from ptnt_mm.project import backbone_table
 from ptnt_mm.project.backbone_table import row_of
 from ptnt_mm.project.create import PROBLEMS, create_project
 from ptnt_mm.utils.errors import UserError
@@ -98,6 +99,12 @@ def test_a_backbone_may_be_a_class_with_dicts():
     assert row['settings'] == dict(
         type='mmdet.ResNet', depth=18, norm_cfg=dict(type='GN', num_groups=[32])
     )
+
+
+def test_a_row_without_its_colours_is_named(monkeypatch):
+    monkeypatch.setattr(backbone_table, 'rows', lambda: dict(own=dict(settings={}, std=[1, 1, 1])))
+    with pytest.raises(UserError, match=r'the row of own in .*backbones.py has no mean: a row'):
+        row_of('own')
 
 
 def test_a_project_can_be_moved(untried, tmp_path: Path):

@@ -1,5 +1,7 @@
 """The rows of the model zoo."""
 
+from dataclasses import replace
+
 import pytest
 
 import ptnt_mm
@@ -40,6 +42,12 @@ def test_a_name_determines_the_entry(name: str, expected: tuple):
     assert (entry.method, entry.data, entry.length) == expected
     loop = ptnt_mm.get_config(name).train_cfg
     assert loop['max_epochs' if entry.unit == 'epoch' else 'max_iters'] == entry.length
+
+
+def test_a_variant_without_published_weights_needs_no_file():
+    (entry,) = find_entries(['retinanet_ptnt_s_1x'])
+    assert entry.weights == 'ptnt_s_82.0.pth.tar'
+    assert replace(entry, size='xl').weights is None
 
 
 def test_an_unknown_row_names_the_nearest():
