@@ -23,7 +23,7 @@ from ptnt_mm.config.build import build_model
 from ptnt_mm.config.read import read_config, require_keys
 from ptnt_mm.config.zoo import config_names, names_config
 from ptnt_mm.models.backbone import find_trunk
-from ptnt_mm.models.classifiers import build_classifier, classifiers
+from ptnt_mm.models.classifiers import PlainClassifier, build_classifier, classifiers
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.tables import new_table, to_text
 from ptnt_mm.utils.text import unknown_name
@@ -149,7 +149,8 @@ def measure_complexity(model: nn.Module, shape: tuple[int, int]) -> Complexity:
     with _evaluating(model, shape), torch.no_grad():
         operations = _own(counter.by_module_and_operator())
     for name, module in model.named_modules():
-        if hasattr(module, 'pretrained_tables'):
+        # PlainClassifier runs its backbone without calling it.
+        if hasattr(module, 'pretrained_tables') or isinstance(module, PlainClassifier):
             # Resizing its tables to the image's grid. Published counts omit it.
             operations[name].pop('matmul', None)
     not_counted = sorted(name.rpartition('::')[2] for name in counter.unsupported_ops())

@@ -1,14 +1,16 @@
 """The stem, the merges and the stages of PyramidTNT."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from ptnt_mm.models.blocks import NestedBlock
+from ptnt_mm.models.blocks import NestedBlock, OuterBlock
 from ptnt_mm.models.positions import FlatRelativePosition, GridRelativePosition, RelativePosition
-from ptnt_mm.models.pyramid_tnt import SentenceAggregation, Stage, Stem, WordAggregation
+from ptnt_mm.models.pyramid_tnt import PyramidTNT, SentenceAggregation, Stage, Stem, WordAggregation
 from ptnt_mm.models.tokens import map_to_words, tokens_to_map, words_to_map
 
 from . import golden
@@ -22,20 +24,15 @@ def fresh(
     pretrain_hw: tuple[int, int] = (8, 8),
 ) -> Stage:
     """Three blocks, of which the first has an inner transformer."""
+    options = dict(eager=eager, sr_ratio=2, drop_rate=drop, attn_drop_rate=drop)
+    nested = partial(NestedBlock, 4, 16, 2, 4, **options)
+    outer = partial(OuterBlock, 16, 4, **options)
     return Stage(
-        inner_dim=4,
-        outer_dim=16,
-        inner_heads=2,
-        outer_heads=4,
-        inner_depth=1,
-        sr_ratio=2,
+        [nested, outer, outer],
         drop_paths=[0.0, drop, drop],
         pretrain_hw=pretrain_hw,
         relative_position=position,
         pegs={},
-        eager=eager,
-        drop_rate=drop,
-        attn_drop_rate=drop,
         with_cp=with_cp,
     )
 
@@ -65,8 +62,10 @@ def saved_bytes(stage: Stage, inner: Tensor, outer: Tensor, hw: tuple[int, int])
     return sum(storage.nbytes() for storage in storages.values())
 
 
-def test_the_first_blocks_are_nested():
-    assert [isinstance(block, NestedBlock) for block in build().blocks] == [True, False, False]
+def test_the_first_blocks_are_nested(micro_arch: dict):
+    arch = dict(micro_arch, depths=(3, 2, 1, 1), inner_depths=(1, 2, 0, 0))
+    found = [[type(block) for block in stage.blocks] for stage in PyramidTNT(arch).stages]
+    assert found == [[NestedBlock, OuterBlock, OuterBlock], [NestedBlock] * 2, *[[OuterBlock]] * 2]
 
 
 @pytest.mark.parametrize('eager', [True, False])
