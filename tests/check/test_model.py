@@ -54,6 +54,15 @@ def test_numbers_of_classes_by_default_are_looked_at():
     assert not list(check_built_heads(ConfigView(stated), model, NAMES))
 
 
+@pytest.mark.parametrize(('things', 'found'), [(2, []), (80, ['num_things_classes'])])
+def test_heads_of_things_and_stuff_are_compared_with_the_things(things: int, found: list):
+    head = nn.Module()
+    head.num_things_classes, head.num_classes = things, things + 53
+    model = nn.ModuleDict({'panoptic_head': head})
+    findings = check_built_heads(ConfigView(_model()), model, NAMES)
+    assert [finding.where.rpartition('.')[2] for finding in findings] == found
+
+
 def test_a_head_of_borders_has_classes_of_its_own():
     stdc = type('STDCHead', (nn.Module,), dict(num_classes=3))()
     heads = [dict(type='FCNHead', num_classes=2), dict(type='mmseg.STDCHead', num_classes=3)]
