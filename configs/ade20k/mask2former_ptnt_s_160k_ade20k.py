@@ -7,7 +7,8 @@ _base_ = [
 
 custom_imports = dict(imports=['ptnt_mm'])
 model = dict(
-    data_preprocessor=_base_.scale,
+    # Test images are padded to multiples of the backbone's last stride.
+    data_preprocessor=dict(_base_.scale, test_cfg=dict(size_divisor=64)),
     backbone=dict(_base_.backbone, _delete_=True),
     neck=_base_.neck,
     decode_head=dict(in_channels=_base_.channels),

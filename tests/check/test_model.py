@@ -54,13 +54,21 @@ def test_numbers_of_classes_by_default_are_looked_at():
     assert not list(check_built_heads(ConfigView(stated), model, NAMES))
 
 
-@pytest.mark.parametrize(('things', 'found'), [(2, []), (80, ['num_things_classes'])])
-def test_heads_of_things_and_stuff_are_compared_with_the_things(things: int, found: list):
-    head = nn.Module()
-    head.num_things_classes, head.num_classes = things, things + 53
-    model = nn.ModuleDict({'panoptic_head': head})
-    findings = check_built_heads(ConfigView(_model()), model, NAMES)
-    assert [finding.where.rpartition('.')[2] for finding in findings] == found
+@pytest.mark.parametrize(
+    ('head', 'things', 'found'),
+    [
+        (dict(), 2, []),
+        (dict(), 80, ['model.panoptic_head.num_things_classes']),
+        (dict(num_things_classes=80), 80, []),  # the comparison of settings finds it
+        (dict(num_classes=2), 80, []),  # mmseg's Mask2Former leaves mmdet's defaults
+    ],
+)
+def test_heads_of_things_and_stuff_are_compared_with_the_things(head: dict, things: int, found):
+    built = nn.Module()
+    built.num_things_classes, built.num_classes = things, things + 53
+    model = nn.ModuleDict({'panoptic_head': built})
+    findings = check_built_heads(ConfigView(_model(panoptic_head=head)), model, NAMES)
+    assert [finding.where for finding in findings] == found
 
 
 def test_a_head_of_borders_has_classes_of_its_own():
