@@ -11,7 +11,7 @@ model = dict(
     data_preprocessor=_base_.scale,
     backbone=dict(_base_.backbone, _delete_=True),
     neck=_base_.neck,
-    panoptic_head=dict(in_channels=_base_.channels),
+    panoptic_head=dict(in_channels=[256] * 4),
 )
 optim_wrapper = dict(
     constructor='CheckedOptimWrapperConstructor', paramwise_cfg=_base_.paramwise_cfg

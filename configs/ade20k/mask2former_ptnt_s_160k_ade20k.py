@@ -11,7 +11,7 @@ model = dict(
     data_preprocessor=dict(_base_.scale, test_cfg=dict(size_divisor=64)),
     backbone=dict(_base_.backbone, _delete_=True),
     neck=_base_.neck,
-    decode_head=dict(in_channels=_base_.channels),
+    decode_head=dict(in_channels=[256] * 4),
     # For sliding windows: --cfg-options model.test_cfg.mode=slide
     test_cfg=dict(crop_size=(512, 512), stride=(341, 341)),
 )

@@ -122,9 +122,7 @@ def narrow(config: Config, pyramid: dict) -> Config:
             if 'num_groups' in neck.get('norm_cfg', {}):
                 neck.norm_cfg.num_groups = widths[0]
             widths = [widths[0], *widths]
-    head = config.model.get('panoptic_head') or config.model.get('decode_head')
-    if head and head.type == 'Mask2FormerHead':
-        head.in_channels = widths
+    head = config.model.get('decode_head')
     if head and head.type == 'UPerHead':  # it has no neck
         head.update(in_channels=widths, channels=16)
         config.model.auxiliary_head.update(in_channels=widths[2], channels=16)
