@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from inspect import signature
 from typing import Any
 
 import torch
@@ -162,6 +163,8 @@ def _evaluating(model: nn.Module, shape: tuple[int, int]) -> Iterator[None]:
     """Put a model in evaluation mode and make its ``forward`` accept only an image."""
     was_training = model.training
     model.eval()
+    # mmseg gives its MaskFormer and Mask2Former no samples, which their forward needs.
+    head = getattr(model, 'decode_head', nn.Identity())
     if isinstance(model, BaseModel):  # detectors with queries or proposals need the image size
         sizes = dict.fromkeys(('img_shape', 'ori_shape', 'pad_shape', 'batch_input_shape'), shape)
         sample = BaseDataElement(metainfo=dict(**sizes, scale_factor=(1.0, 1.0)))
@@ -169,10 +172,13 @@ def _evaluating(model: nn.Module, shape: tuple[int, int]) -> Iterator[None]:
         labels = torch.zeros(0, dtype=torch.long)
         sample.gt_instances = InstanceData(bboxes=torch.zeros(0, 4), labels=labels)
         model.forward = partial(model.forward, data_samples=[sample], mode='tensor')
+        if 'batch_data_samples' in signature(head.forward).parameters:
+            head.forward = partial(head.forward, batch_data_samples=[sample])
     try:
         yield
     finally:
         vars(model).pop('forward', None)
+        vars(head).pop('forward', None)
         model.train(was_training)
 
 

@@ -178,6 +178,13 @@ def test_parts_of_a_segmenter():
     assert head.parameters == 9 * 128 * (4 * 256 + 3 * 128) + norms + 128 * 150 + 150
 
 
+def test_a_segmenter_whose_head_needs_samples():
+    model = build_by_name('mask2former_ptnt_s_160k_ade20k')
+    found = measure_complexity(model, (64, 64))
+    assert part(found, 'decode_head').multiply_adds > 0
+    assert 'forward' not in vars(model.decode_head)
+
+
 def test_a_head_that_only_training_uses():
     found = measure_complexity(build_by_name('upernet_ptnt_ti_160k_ade20k'), (64, 64))
     auxiliary = part(found, 'auxiliary_head')

@@ -45,15 +45,17 @@ def check_built_heads(
     view: ConfigView, model: nn.Module, classes: tuple[str, ...]
 ) -> Iterator[Finding]:
     """Compare the default numbers of classes in a built model with the number of names."""
-    stated = {path for path, _ in _class_counts(view)}
+    stated = {path.rpartition('.')[0] for path, _ in _class_counts(view)}
     for name, module in model.named_modules():
-        path = re.sub(r'\.(\d+)', r'[\1]', f'model.{name}') + '.num_classes'
-        count = getattr(module, 'num_classes', None)
+        path = re.sub(r'\.(\d+)', r'[\1]', f'model.{name}')
+        # In heads of things and stuff, num_classes is the sum.
+        key = 'num_things_classes' if hasattr(module, 'num_things_classes') else 'num_classes'
+        count = getattr(module, key, None)
         # A segmenter itself repeats the number of its head.
         is_other = not name or path in stated or _is_other(path, type(module).__name__)
         if isinstance(count, int) and not is_other and classes and count != len(classes):
             what = f'is {count} by default, the data has {counted(len(classes), "class")}'
-            yield error(path, what, f'write num_classes={len(classes)}')
+            yield error(f'{path}.{key}', what, f'write {key}={len(classes)}')
 
 
 def _class_counts(view: ConfigView) -> Iterator[tuple[str, int]]:

@@ -27,7 +27,7 @@ def explained_building(what: str) -> Iterator[None]:
 
 @contextmanager
 def explained_late_building(what: str) -> Iterator[None]:
-    """Convert an exception about settings or missing files to a UserError; leave all others.
+    """Convert an exception about settings, files or packages to a UserError; leave all others.
 
     For what MMEngine builds when a run starts. Data sets then read their files, and an error in
     the code of a data set needs its traceback.
@@ -41,7 +41,7 @@ def explained_late_building(what: str) -> Iterator[None]:
         if absent := explain(error, Kind.DATA):
             raise UserError(str(absent)) from error
         raise
-    except (AssertionError, KeyError, TypeError, ValueError) as error:
+    except (AssertionError, ImportError, KeyError, TypeError, ValueError) as error:
         if isinstance(error, KeyError) and explain(error, Kind.CONFIG) is None:
             raise
         raise UserError(f'{what} cannot be built: {explain_build_error(error)}') from error

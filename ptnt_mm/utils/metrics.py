@@ -8,6 +8,9 @@ from numbers import Real
 _NAMES = {
     'bbox_mAP': 'AP',
     'segm_mAP': 'mask AP',
+    'PQ': 'PQ',
+    'PQ_th': 'PQ things',
+    'PQ_st': 'PQ stuff',
     'aAcc': 'pixel accuracy',
     'mAcc': 'class accuracy',
     'top1': 'top-1',
@@ -15,8 +18,10 @@ _NAMES = {
 }
 _SIZES = {'_s': ' small', '_m': ' medium', '_l': ' large'}
 _IN_PERCENT = {'aAcc', 'mIoU', 'mAcc', 'mDice', 'mFscore', 'mPrecision', 'mRecall', 'top1', 'top5'}
-_GROUPS_IN_PERCENT = ('accuracy/', 'single-label/', 'multi-label/', 'retrieval/')
-"""Metrics that mmseg and mmpretrain report in percent: their names, or how their keys begin."""
+_GROUPS_IN_PERCENT = (
+    'accuracy/', 'single-label/', 'multi-label/', 'retrieval/', 'coco_panoptic/',
+)  # fmt: skip
+"""Metrics that the hosts report in percent: their names, or how their keys begin."""
 
 
 def metric_names(keys: Iterable[str]) -> dict[str, str]:
@@ -49,7 +54,7 @@ def readable(metrics: Mapping[str, object]) -> dict[str, str]:
 
 
 def main_metrics(metrics: Mapping[str, object]) -> list[str]:
-    """The metrics for one line: AP and AP50 of masks and boxes, or the first two of others.
+    """The metrics for one line: PQ, AP and AP50 of masks and boxes, or the first two of others.
 
     mmseg reports mIoU second, and it is the main one.
     """
@@ -59,7 +64,8 @@ def main_metrics(metrics: Mapping[str, object]) -> list[str]:
         for kind in ('segm', 'bbox')
         for ending in ('', '_50')
     ]
-    found = [key for key in of_coco if key in metrics]
+    panoptic = [key for key in metrics if key.endswith('/PQ')]
+    found = panoptic + [key for key in of_coco if key in metrics]
     return found or sorted(metrics, key=lambda key: key != 'mIoU')[:2]
 
 

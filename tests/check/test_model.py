@@ -54,6 +54,23 @@ def test_numbers_of_classes_by_default_are_looked_at():
     assert not list(check_built_heads(ConfigView(stated), model, NAMES))
 
 
+@pytest.mark.parametrize(
+    ('head', 'things', 'found'),
+    [
+        (dict(), 2, []),
+        (dict(), 80, ['model.panoptic_head.num_things_classes']),
+        (dict(num_things_classes=80), 80, []),  # the comparison of settings finds it
+        (dict(num_classes=2), 80, []),  # mmseg's Mask2Former leaves mmdet's defaults
+    ],
+)
+def test_heads_of_things_and_stuff_are_compared_with_the_things(head: dict, things: int, found):
+    built = nn.Module()
+    built.num_things_classes, built.num_classes = things, things + 53
+    model = nn.ModuleDict({'panoptic_head': built})
+    findings = check_built_heads(ConfigView(_model(panoptic_head=head)), model, NAMES)
+    assert [finding.where for finding in findings] == found
+
+
 def test_a_head_of_borders_has_classes_of_its_own():
     stdc = type('STDCHead', (nn.Module,), dict(num_classes=3))()
     heads = [dict(type='FCNHead', num_classes=2), dict(type='mmseg.STDCHead', num_classes=3)]

@@ -38,6 +38,15 @@ def test_invalid_data_loader_settings_are_refused(settings: dict, words: str):
         QuietRunner.build_dataloader(loader | settings)
 
 
+def test_a_package_that_a_data_set_needs_is_named():
+    class Panoptic:
+        def __init__(self):
+            raise ImportError('panopticapi is not installed')
+
+    with pytest.raises(UserError, match='^the data loader cannot be built: panopticapi is not'):
+        QuietRunner.build_dataloader(dict(dataset=dict(type=Panoptic), batch_size=1, sampler=None))
+
+
 def test_a_bug_in_a_data_set_keeps_its_traceback():
     class Buggy:
         def __init__(self):

@@ -15,13 +15,13 @@ from ptnt_mm.config.zoo import _with_bases, config_names, config_path
 
 
 def _host(name: str) -> str:
-    stems = ' '.join(file.stem for file in _with_bases(config_path(name)))
-    others = (host for host in ('mmseg', 'mmpretrain') if f'default_runtime_{host}' in stems)
+    texts = ' '.join(file.read_text() for file in _with_bases(config_path(name)))
+    others = (host for host in ('mmseg', 'mmpretrain') if f"'{host}::" in texts)
     return next(others, 'mmdet')
 
 
 HOSTS = {name: _host(name) for name in config_names() if not name.startswith('pretrain_')}
-"""The host of every config, by the runtime that it inherits; pretraining needs none."""
+"""The host of every config, by the files that it inherits; pretraining needs none."""
 
 SIZES = dict(ti='tiny', s='small', m='medium', b='base')
 
@@ -92,6 +92,7 @@ def narrow(config: Config, pyramid: dict) -> Config:
     config = copy.deepcopy(config)
     backbone = config.model.backbone
     backbone.init_cfg = None
+    config.model.data_preprocessor.pop('batch_augments', None)  # Mask2Former pads to 1024
     _set_everywhere(config.model, _SMALL)
     if backbone.type == 'PyramidTNT':
         backbone.arch = pyramid

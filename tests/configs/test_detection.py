@@ -9,7 +9,7 @@ import torch
 from mmcv.ops import RoIAlign
 from mmdet.structures import DetDataSample
 from mmdet.testing import demo_mm_inputs
-from mmengine.config import Config
+from mmengine.config import Config, ConfigDict
 from mmengine.registry import HOOKS
 from torch import nn
 
@@ -34,6 +34,7 @@ GRID = [
 ]
 OPTIONS = [f'retinanet_ptnt_s_1x_{option}' for option in ('amp', 'clip', 'ema', 'lld', 'low_mem')]
 OTHERS = ['dino_ptnt_s_1x', 'rtmdet_ptnt_s_1x', 'custom_coco']
+MASK2FORMERS = ['mask2former_ptnt_s_50e', 'mask2former_ptnt_s_50e_panoptic']
 FAMILY = ['retinanet_tnt_s_1x', 'mask_rcnn_tnt_s_1x']
 PEGS = ['retinanet_ptnt_s_peg_1x', 'detr_r50_peg_50e']
 PAPERS = [
@@ -44,7 +45,7 @@ DEMOS = [
     f'demo_{name}'
     for name in ('gfl_lite0', 'gfl_ptnt_ti', 'mask_rcnn_ptnt_ti', 'retinanet_ptnt_ti')
 ]
-PUBLISHED = GRID + OPTIONS + OTHERS + FAMILY + PEGS + PAPERS + DEMOS
+PUBLISHED = GRID + OPTIONS + OTHERS + MASK2FORMERS + FAMILY + PEGS + PAPERS + DEMOS
 NAMES = [name for name in HOSTS if HOSTS[name] == 'mmdet']
 
 
@@ -67,9 +68,16 @@ def test_names_say_what_is_inside(config: Config):
 def test_ground_truth_has_the_size_of_the_image_that_it_is_drawn_on(config: Config):
     steps = config.test_dataloader.dataset.pipeline
     kinds = [step.type for step in steps]
-    assert kinds.index('Resize') < kinds.index('LoadAnnotations')
-    masks = steps[kinds.index('LoadAnnotations')].get('with_mask', False)
-    assert masks == ('segm' in config.test_evaluator.metric)
+    (load,) = (kind for kind in kinds if 'Annot' in kind)
+    assert kinds.index('Resize') < kinds.index(load)
+    masks = steps[kinds.index(load)].get('with_mask', 'Panoptic' in load)
+    assert masks == ('segm' in _metrics(config.test_evaluator))
+
+
+def _metrics(evaluators: ConfigDict | list) -> str | list[str]:
+    *others, coco = evaluators if isinstance(evaluators, list) else [evaluators]
+    assert all(other.type == 'CocoPanopticMetric' for other in others)
+    return coco.metric
 
 
 def test_the_batch_that_the_learning_rate_is_for_is_stated(config: Config):
@@ -83,9 +91,9 @@ def test_masks_are_loaded_and_measured_where_there_is_a_head_for_them(config: Co
     assert config.default_scope == 'mmdet'
     assert config.model.data_preprocessor.pad_size_divisor in (1, 32, 64)
     with_masks = 'mask' in config.filename
-    assert config.tta_model.type.endswith('InstanceTTAModel' if with_masks else 'DetTTAModel')
-    metrics = config.val_evaluator.metric
-    assert metrics == (['bbox', 'segm'] if with_masks else 'bbox')
+    if 'panoptic' not in config.filename:
+        assert config.tta_model.type.endswith('InstanceTTAModel' if with_masks else 'DetTTAModel')
+    assert _metrics(config.val_evaluator) == (['bbox', 'segm'] if with_masks else 'bbox')
     load = next(t for t in config.train_dataloader.dataset.pipeline if 'Annot' in t.type)
     assert load.get('with_mask', False) == with_masks
 
@@ -128,6 +136,7 @@ def test_predictions_at_an_odd_size(config: Config, model: nn.Module):
         *(f'{d}_ptnt_s_1x' for d in DETECTORS),
         'sparse_rcnn_ptnt_s_3x_ms',
         *OTHERS[:2],
+        MASK2FORMERS[0],
         FAMILY[0],
     ],
 )
@@ -174,7 +183,7 @@ def test_the_anchors_strides_are_those_of_the_simple_pyramid(name: str):
 
 
 @pytest.mark.parametrize(
-    'name', [*FAMILY, *PEGS, *PAPERS, *(f'{d}_ptnt_s_3x_ms' for d in SWIN_DETECTORS)]
+    'name', [*FAMILY, *PEGS, *PAPERS, *MASK2FORMERS, *(f'{d}_ptnt_s_3x_ms' for d in SWIN_DETECTORS)]
 )
 def test_the_checks_find_nothing_wrong(name: str, micro_arch: dict):
     config = ptnt_mm.get_config(name)
@@ -219,6 +228,23 @@ def test_the_recipe_of_sparse_rcnn():
     assert (optimizer.type, optimizer.lr, optimizer.weight_decay) == ('AdamW', 2.5e-5, 1e-4)
     assert config.optim_wrapper.clip_grad.max_norm == 1
     assert config.model.rpn_head.num_proposals == config.model.test_cfg.rcnn.max_per_img == 300
+
+
+@pytest.mark.parametrize('name', MASK2FORMERS)
+def test_the_recipe_of_mask2former_is_mmdets_for_swin(name: str, tmp_path: Path):
+    file = tmp_path / 'theirs.py'
+    theirs = 'mask2former_swin-t-p4-w7-224_8xb2-lsj-50e_coco' + '-panoptic' * name.endswith('c')
+    file.write_text(f"_base_ = 'mmdet::mask2former/{theirs}.py'")
+    theirs, ours = zoo.config_from_file(file), ptnt_mm.get_config(name)
+    for part in ('train_dataloader', 'val_dataloader', 'val_evaluator', 'auto_scale_lr'):
+        assert ours[part] == theirs[part], part
+    for part in ('optimizer', 'clip_grad'):
+        assert ours.optim_wrapper[part] == theirs.optim_wrapper[part]
+    assert ours.model.backbone.drop_path_rate == theirs.model.backbone.drop_path_rate
+    epochs = 118_000 / 16  # in iterations
+    assert ours.train_cfg.max_epochs == theirs.train_cfg.max_iters / epochs == 50
+    milestones = [int(step / epochs) for step in theirs.param_scheduler.milestones]
+    assert ours.param_scheduler.milestones == milestones and ours.param_scheduler.by_epoch
 
 
 def test_images_of_many_sizes():

@@ -11,6 +11,7 @@ from torch import nn
 
 import ptnt_mm
 from ptnt_mm import complexity
+from ptnt_mm.config import zoo
 
 from .models import HOSTS, SIZES, build, narrow
 
@@ -19,8 +20,9 @@ GRID = [
     *(f'upernet_ptnt_{size}_160k_ade20k' for size in SIZES),
 ]
 OTHERS = ['upernet_ptnt_s_80k_cityscapes', 'semantic_fpn_tnt_s_40k_ade20k', 'custom_seg']
+MASK2FORMER = 'mask2former_ptnt_s_160k_ade20k'
 DEMOS = ['demo_semantic_fpn_ptnt_ti']
-PUBLISHED = GRID + OTHERS + DEMOS
+PUBLISHED = GRID + OTHERS + DEMOS + [MASK2FORMER]
 NAMES = [name for name in HOSTS if HOSTS[name] == 'mmseg']
 SMALLEST = ['semantic_fpn_ptnt_ti_40k_ade20k', 'upernet_ptnt_ti_160k_ade20k']
 
@@ -64,6 +66,18 @@ def test_the_recipes_are_those_of_other_backbones(config: Config):
     assert schedule.end == config.train_cfg.max_iters
     assert config.train_cfg.max_iters % config.train_cfg.val_interval == 0
     assert not config.default_hooks.checkpoint.by_epoch
+
+
+def test_the_recipe_of_mask2former_is_mmsegs_for_swin(tmp_path: Path):
+    file = tmp_path / 'theirs.py'
+    file.write_text("_base_ = 'mmseg::mask2former/mask2former_swin-t_8xb2-160k_ade20k-512x512.py'")
+    theirs, ours = zoo.config_from_file(file), ptnt_mm.get_config(MASK2FORMER)
+    for part in ('train_dataloader', 'val_dataloader', 'param_scheduler', 'auto_scale_lr'):
+        assert ours[part] == theirs[part], part
+    for part in ('optimizer', 'clip_grad'):
+        assert ours.optim_wrapper[part] == theirs.optim_wrapper[part]
+    assert ours.model.backbone.drop_path_rate == theirs.model.backbone.drop_path_rate
+    assert ours.train_cfg.max_iters == theirs.train_cfg.max_iters
 
 
 def test_crops_classes_and_windows_agree(config: Config):
@@ -135,7 +149,7 @@ def test_one_window_is_the_whole_image(micro_arch: dict):
     assert torch.equal(*maps)
 
 
-@pytest.mark.parametrize('name', SMALLEST)
+@pytest.mark.parametrize('name', [*SMALLEST, MASK2FORMER])
 def test_the_real_widths_run_and_are_counted(name: str):
     model = complexity.build_by_name(name)
     counted = complexity.measure_complexity(model, (128, 128)).total

@@ -130,6 +130,10 @@ def test_metrics_have_names_that_people_use():
     assert metric_text('mIoU_mine', 0.7) == '0.700'
     boxes = ['coco/bbox_mAP', 'coco/bbox_mAP_50', 'coco/bbox_mAP_75']
     assert main_metrics(dict.fromkeys(boxes, 0.1)) == boxes[:2]
+    panoptic = ['coco_panoptic/PQ', 'coco_panoptic/SQ', *boxes]
+    assert main_metrics(dict.fromkeys(panoptic, 0.1)) == ['coco_panoptic/PQ', *boxes[:2]]
+    assert list(metric_names(panoptic).values())[0] == 'PQ'
+    assert metric_text('coco_panoptic/PQ_th', 41.5) == '0.415'
     assert main_metrics({'aAcc': 1.0, 'mIoU': 1.0, 'mAcc': 1.0}) == ['mIoU', 'aAcc']
 
 

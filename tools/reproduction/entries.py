@@ -28,6 +28,7 @@ MASKS = {
     'mask AP50': 'coco/segm_mAP_50',
     'mask AP75': 'coco/segm_mAP_75',
 }
+SEGMENTS = {'PQ': 'coco_panoptic/PQ', **MASKS}
 MAPS = {'mIoU': 'mIoU'}
 LABELS = {'top-1': 'accuracy/top1', 'top-5': 'accuracy/top5'}
 
@@ -43,6 +44,7 @@ METHODS = {
     'rtmdet': 'RTMDet',
     'detr': 'DETR',
     'dino': 'DINO',
+    'mask2former': 'Mask2Former',
     'semantic_fpn': 'Semantic FPN',
     'upernet': 'UPerNet',
     'classifier': 'Classifier',
@@ -55,6 +57,7 @@ _SCHEDULE = re.compile(r'(?:^|_)(\d+)([xke])(?:_|$)')
 _FINE_TUNING = ('epoch', 1000)  # its names have no schedule
 _UNITS = {'x': ('epoch', 12), 'e': ('epoch', 1), 'k': ('iteration', 1000)}
 _DATA = {
+    'panoptic': ('COCO panoptic val2017', SEGMENTS),
     'ade20k': ('ADE20K validation', MAPS),
     'cityscapes': ('Cityscapes val', MAPS),
     'imagenet': ('ImageNet-1k validation', LABELS),

@@ -1,0 +1,22 @@
+# Mask2Former with PyramidTNT-S, instances of COCO: mmdet's recipe for Swin-T, whose iterations are
+# epochs here: 50, with lr / 10 after 44 and 48.
+_base_ = [
+    'mmdet::mask2former/mask2former_r50_8xb2-lsj-50e_coco.py',
+    '_base_/models/mask2former_ptnt.py',
+    '_base_/tta/instance.py',
+    '_base_/hooks.py',
+]
+
+model = dict(
+    data_preprocessor=_base_.scale,
+    backbone=dict(_base_.backbone, _delete_=True),
+    neck=_base_.neck,
+    panoptic_head=dict(in_channels=[256] * 4),
+)
+optim_wrapper = dict(
+    constructor='CheckedOptimWrapperConstructor', paramwise_cfg=_base_.paramwise_cfg
+)
+train_cfg = dict(_delete_=True, type='EpochBasedTrainLoop', max_epochs=50)
+param_scheduler = dict(end=50, by_epoch=True, milestones=[44, 48])
+default_hooks = dict(checkpoint=dict(_delete_=True, type='WholeCheckpointHook', max_keep_ckpts=3))
+log_processor = dict(by_epoch=True)
