@@ -8,6 +8,7 @@ from torch.nn import functional as F  # noqa: N812
 
 from ptnt_mm.models.kernels.forms import Form, choose_form, explicit_attention
 from ptnt_mm.models.kernels.memory import in_slices
+from ptnt_mm.models.kernels.slicewise import register_flop_formulas
 from ptnt_mm.models.positions import Factors, OffsetKeys, without_autocast
 from ptnt_mm.models.tokens import Grid, crop, map_to_tokens, reduced, tokens_to_map
 
@@ -128,6 +129,7 @@ class OuterAttention(Attention):
         super().__init__(dim, num_heads, attn_drop, proj_drop, qkv_bias)
         self.sr_ratio = sr_ratio
         self.eager = eager
+        register_flop_formulas()
         if sr_ratio > 1:
             self.pool = nn.AvgPool2d(sr_ratio, ceil_mode=True)
             self.linear = nn.Linear(dim, dim)

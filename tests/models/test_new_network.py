@@ -92,9 +92,7 @@ def test_its_classifier_is_counted_part_by_part(name: str):
     model = build_by_name(name)
     assert isinstance(model, PlainClassifier) and isinstance(find_trunk(model), ToyNetwork)
     counted = measure_complexity(model, (96, 96))
-    # Other is the mean of the tokens, which the classifier itself computes.
-    parts = {part.name for part in counted.parts}
-    assert parts == {'stem', 'outer', 'output norms', 'head', 'other'}
+    assert {part.name for part in counted.parts} == {'stem', 'outer', 'output norms', 'head'}
     assert counted.total.parameters == sum(weight.numel() for weight in model.parameters())
 
 

@@ -6,14 +6,10 @@ the cache, forward and backward.
 
 import math
 from collections.abc import Iterator
+from functools import cache
 
 import torch
 from torch import Tensor
-from torch.utils.flop_counter import (
-    register_flop_formula,
-    sdpa_backward_flop_count,
-    sdpa_flop_count,
-)
 
 from ptnt_mm.models.kernels.memory import transforms_active
 from ptnt_mm.models.positions import Factors
@@ -189,17 +185,26 @@ def _backward(ctx, grad, _grad_sums):
     return (*_backward_operator(grad, *ctx.saved_tensors), None, None)
 
 
-@register_flop_formula(torch.ops.ptnt_mm.biased_attention)
-def _(q: torch.Size, k: torch.Size, v: torch.Size, *factors, out_shape=None) -> int:
-    """Operations of the published form, without resizing the table, as ``ptnt complexity``."""
-    return sdpa_flop_count(q, k, v)
-
-
-@register_flop_formula(torch.ops.ptnt_mm.biased_attention_backward)
-def _(
-    grad: torch.Size, q: torch.Size, k: torch.Size, v: torch.Size, *others, out_shape=None
-) -> int:
-    return sdpa_backward_flop_count(grad, q, k, v)
-
-
 _operator.register_autograd(_backward, setup_context=_keep_for_backward)
+
+
+@cache
+def register_flop_formulas() -> None:
+    """Make torch's FlopCounterMode count the operator; attention calls this when it is built.
+
+    It counts the published form without the resizing of the table, as ``ptnt complexity`` does.
+    """
+    # Imports Triton, which takes a quarter of a second.
+    from torch.utils import flop_counter
+
+    def forward(q: torch.Size, k: torch.Size, v: torch.Size, *factors, out_shape=None) -> int:
+        return flop_counter.sdpa_flop_count(q, k, v)
+
+    def backward(
+        grad: torch.Size, q: torch.Size, k: torch.Size, v: torch.Size, *others, out_shape=None
+    ) -> int:
+        return flop_counter.sdpa_backward_flop_count(grad, q, k, v)
+
+    operators = torch.ops.ptnt_mm
+    flop_counter.register_flop_formula(operators.biased_attention)(forward)
+    flop_counter.register_flop_formula(operators.biased_attention_backward)(backward)
