@@ -34,7 +34,7 @@ def with_tta(view: ConfigView) -> ConfigView:
 
     Raises:
         UserError: if there is no ``tta_pipeline`` and training used one size without mirroring, or
-            if there is no ``tta_model`` and the host has none.
+            if there is no ``tta_model`` and the host has none for this model.
     """
     view = ConfigView(copy.deepcopy(view.config))
     config = view.config
@@ -80,6 +80,8 @@ def _model(view: ConfigView) -> dict[str, Any]:
     settings = dict(type=HOSTS[view.scope].tta_model)
     if view.scope != 'mmdet':
         return settings
+    if view.test_cfg.get('panoptic_on'):
+        raise UserError('`tta=True`: mmdet merges boxes and masks, but no panoptic maps. Omit it')
     found = [inner for _, inner in dicts_within(view.test_cfg.get('rcnn', view.test_cfg), '')]
     most = next((inner['max_per_img'] for inner in found if 'max_per_img' in inner), 100)
     nms = dict(type='nms', iou_threshold=0.5)

@@ -167,3 +167,10 @@ def test_a_host_without_such_a_model_needs_one():
     config.default_scope = 'mmrotate'
     with pytest.raises(UserError, match='tta_model and tta_pipeline'):
         with_tta(ConfigView(config))
+
+
+def test_panoptic_maps_are_not_averaged():
+    config = config_of('instance', trained=[FLIP])
+    config.model.test_cfg = dict(panoptic_on=True)
+    with pytest.raises(UserError, match='mmdet merges boxes and masks, but no panoptic maps'):
+        with_tta(ConfigView(config))
