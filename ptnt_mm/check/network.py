@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from math import inf
 
 import torch
@@ -95,7 +96,9 @@ def check_strides(view: ConfigView, model: nn.Module) -> Iterator[Finding]:
             image = torch.zeros(1, 3, _SIDE, _SIDE, device=next(model.parameters()).device)
             maps = model.eval().extract_feat(image)
     except Exception as err:  # a model may need more than an image
-        yield note('model', f'strides were not compared: {one_line(err)}')
+        yield _different_channels(view, model) or note(
+            'model', f'strides were not compared: {one_line(err)}'
+        )
         return
     measured = [_SIDE / max(level.shape[-2:]) for level in maps]
     for where, setting, expected in strides:
@@ -111,6 +114,21 @@ def check_strides(view: ConfigView, model: nn.Module) -> Iterator[Finding]:
             if where.endswith('prior_generator'):
                 advice += '. In many configs it is called anchor_generator'
             yield error(where, what, advice)
+
+
+def _different_channels(view: ConfigView, model: nn.Module) -> Finding | None:
+    """An error if the neck was built for other channels than the backbone's maps have."""
+    neck = view.model.get('neck')
+    path = 'model.neck[0].in_channels' if isinstance(neck, list) else 'model.neck.in_channels'
+    neck = neck[0] if isinstance(neck, list) and neck else neck
+    stated = neck.get('in_channels') if isinstance(neck, Mapping) else None
+    with suppress(Exception), undisturbed(view.scope), torch.no_grad():
+        image = torch.zeros(1, 3, _SIDE, _SIDE, device=next(model.parameters()).device)
+        found = [level.shape[1] for level in model.backbone(image)]
+        if isinstance(stated, Sequence) and list(stated) != found:
+            what = f'is {list(stated)}, the maps of the backbone have {found} channels'
+            return error(path, what, f'write in_channels={found}')
+    return None
 
 
 def check_padding(view: ConfigView, model: nn.Module) -> Iterator[Finding]:

@@ -134,7 +134,7 @@ def test(args: Namespace) -> None:
         config, checkpoint = _config_and_checkpoint_of(args)
         runner = build_test(config, checkpoint, **keywords('test', args))
         if is_main_process():
-            show(before_test(runner, checkpoint))
+            show_wrapped(before_test(runner, checkpoint))
         metrics = run_test(runner)
         if is_main_process():
             write(metrics)

@@ -16,6 +16,7 @@ GROUPS = dict(
     dino='boxes on COCO, 12 epochs',
     faster_rcnn='boxes on COCO, 12 epochs',
     gfl='boxes on COCO, 36 epochs',
+    mask2former='masks, or masks and maps, on COCO, 50 epochs; class masks on ADE20K',
     mask_rcnn='boxes and masks on COCO, 12 or 36 epochs',
     pretrain='a start for a backbone, from images without labels',
     retinanet='boxes on COCO, 12 or 36 epochs: the benchmark of the paper',

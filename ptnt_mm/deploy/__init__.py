@@ -2,7 +2,7 @@
 
 from ptnt_mm.deploy import Deployed
 
-boxes, scores, labels, masks = Deployed('model.onnx')('photo.jpg')
+boxes, scores, labels, masks = Deployed('model.onnx')('photo.jpg')  # of a detector
 """
 
 from ptnt_mm.deploy.deployed import Deployed, Detections

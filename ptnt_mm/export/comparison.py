@@ -231,5 +231,5 @@ def check_results(
 def sizes_to_check(full: Sequence[int]) -> list[tuple[int, int]]:
     """Three sizes up to a full one: itself, an odd one, and a smaller one of a different shape."""
     height, width = full
-    odd = tuple(min(max(side * 3 // 4, 64) | 1, side) for side in full)
-    return [(height, width), odd, (height, min(max(width // 2, 64), width))]
+    odd = tuple(min(max(side * 3 // 4, 32) | 1, side) for side in full)
+    return [(height, width), odd, (height, min(max(width // 2, 32), width))]

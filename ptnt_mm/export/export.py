@@ -1,5 +1,6 @@
 """Export a model to a file that runs without torch, and check it, for ``ptnt export``."""
 
+import sys
 import time
 from dataclasses import replace
 from itertools import islice
@@ -34,7 +35,7 @@ from ptnt_mm.export.formats import (
 )
 from ptnt_mm.export.supported_models import check_config, load_end_to_end
 from ptnt_mm.utils.atomic_files import check_new
-from ptnt_mm.utils.console import for_user
+from ptnt_mm.utils.console import fitted, for_user
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.metrics import readable
 from ptnt_mm.utils.progress import waiting
@@ -101,10 +102,9 @@ def export(
         print(for_user(remark))
     # The size of a usual image in the network.
     shape = size or about.resizing.size_of((480, 640))
-    print(
-        f'Exporting for images of {"any size" if size is None else f"{size[0]}x{size[1]}"}, then '
-        "comparing the file's results with the model's at three sizes"
-    )
+    aim = f'images of {"any size" if size is None else f"{size[0]}x{size[1]}"}'
+    message = f"Exporting for {aim}, then comparing the file's results with the model's"
+    print(fitted(message, sys.stdout))
     if size is None:
         faster = ', '.join(map(str, usual_size(view)))
         print(for_user(f'A fixed size, such as `size=({faster})`, is faster to export and to run'))

@@ -41,8 +41,11 @@ def build_network(model: nn.Module) -> EndToEndModel:
         and model.test_cfg.get('mode', 'whole') == 'whole'
     ):
         chosen = EndToEndSegmenter
-    elif kind == 'ImageClassifier' and (
-        _is_of('ClsHead.predict', model.head) and _is_of('ClsHead._get_predictions', model.head)
+    elif (
+        kind == 'ImageClassifier'
+        and model.head is not None
+        and _is_of('ClsHead.predict', model.head)
+        and _is_of('ClsHead._get_predictions', model.head)
     ):
         chosen = EndToEndClassifier
     elif (

@@ -292,8 +292,8 @@ class NestedBlock(OuterBlock):
         ValueError: if ``mlp_ratio`` is not a number above 0.
     """
 
-    mixer: Callable[..., nn.Module] = InnerAttention
-    """Builds the layer that mixes the words of a sentence: (B*N, m, c) -> (B*N, m, c)."""
+    mixer: type[nn.Module] = InnerAttention
+    """The layer that mixes the words of a sentence: (B*N, m, c) -> (B*N, m, c)."""
 
     def __init__(
         self,

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
 from typing import NamedTuple
 
@@ -44,7 +45,7 @@ def identify(weights: Weights) -> Identity:
     likeness = {kind: _likeness(weights, network) for kind, network in networks.items()}
     kind = max(likeness, key=likeness.get, default=None)
     # The second share is small for a part of a network, but not for a name that others have too.
-    if kind is None or likeness[kind][0] <= 0.5 or likeness[kind][1] <= 0.1:
+    if kind is None or likeness[kind][0] <= 0.5 or likeness[kind][1] <= 0.2:
         return Identity(None, None, None)
     table = weights.get('outer_pos')
     places = 0 if table is None or table.dim() != 3 else table.shape[1]
@@ -75,14 +76,15 @@ def _likeness(weights: Weights, network: type[Network]) -> tuple[float, float]:
     if not found:
         return 0.0, 0.0
     own = _own_kinds(network)
-    return len(found & own) / len(found), len(found & own) / len(own)
+    return len(found & own) / len(found), len(found & own) / max(len(own), 1)
 
 
 @cache
 def _own_kinds(network: type[Network]) -> frozenset[str]:
-    """The kinds of a network's weights, which its variants share."""
-    with torch.device('meta'):
+    """The kinds of a network's weights, which its variants share; none if it cannot be built."""
+    with suppress(Exception), torch.device('meta'):  # it may be anyone's
         return _kinds(network(next(iter(network.archs))).state_dict())
+    return frozenset()
 
 
 def _kinds(names: Iterable[str]) -> frozenset[str]:

@@ -109,6 +109,19 @@ def test_strides_that_are_not_the_maps(kind: str, demo: Demo):
         check_before_training(ConfigView(config))
 
 
+@pytest.mark.parametrize('in_list', [False, True])
+def test_channels_of_the_neck_that_are_not_the_backbones(demo: Demo, in_list: bool):
+    config = demo.config()
+    config.model.neck.in_channels = [256, 512, 1024, 2048]
+    if in_list:
+        config.model.neck = [config.model.neck]
+    (found,) = check_strides(ConfigView(config), build_model(config))
+    path = 'model.neck[0].in_channels' if in_list else 'model.neck.in_channels'
+    assert found.severity is Severity.ERROR and found.where == path
+    assert found.what.startswith('is [256, 512, 1024, 2048], the maps of the backbone have [80, ')
+    assert found.advice == 'write in_channels=[80, 160, 320, 320]'
+
+
 def test_regions_are_cut_from_maps_of_known_strides():
     config = read_config('demo_mask_rcnn_ptnt_ti')
     import_host('mmdet')

@@ -93,10 +93,11 @@ def test_pixels_and_probabilities_are_those_of_the_host(micro_arch: dict, to_rgb
     torch.testing.assert_close(found[0], expected.pred_score)
 
 
-def test_multi_label_heads_are_left_to_the_host(micro_arch: dict):
+def test_other_heads_and_none_are_left_to_the_host(micro_arch: dict):
     config = small_config(micro_arch)
     head = dict(
         type='MultiLabelLinearClsHead', num_classes=4, in_channels=config.model.head.in_channels
     )
-    config.model.update(head=head, train_cfg=None)
-    assert type(build_network(build(config))) is EndToEndModel
+    for other in (head, None):
+        config.model.update(head=other, train_cfg=None)
+        assert type(build_network(build(config))) is EndToEndModel
