@@ -143,7 +143,7 @@ FAULTS: dict[str, tuple[str, Change, Severity, str, str]] = {
     # Training
     'neck of another backbone': (
         'retinanet', put({'model.backbone.arch': 'small'}),
-        ERROR, 'model.neck', '128 channels',
+        ERROR, 'model.neck.in_channels', '[128, 256, 512, 512] channels',
     ),
 }  # fmt: skip
 """Planted faults: the config, its change; and the finding: severity, subject, a named value."""

@@ -147,8 +147,8 @@ LOST = 'stages.3.blocks.1.outer_norm2.bias'
         ),
         (
             lambda: {
+                **{f'backbone.{key}': NAN for key in PyramidTNT('tiny').state_dict()},
                 'backbone.outer_pos': torch.zeros(1, 64, 8),
-                'backbone.stages.0.relative_pos': NAN,
             },
             dict(arch='unknown; it looks like PyramidTNT of an unknown arch, 64 px'),
         ),
