@@ -236,10 +236,12 @@ def _compute_weights(places: int, to_places: int, like: Tensor) -> Tensor:
 
 
 def _is_recorded(like: Tensor) -> bool:
-    """Whether something observes the operators: a graph being made, a mode, or torch.func."""
+    """Whether tensors are stand-ins, or a graph is being made."""
     if torch.compiler.is_compiling() or torch.jit.is_tracing():
         return True
-    if torch._C._len_torch_dispatch_stack() or transforms_active():
+    # Modes that only look at operators, such as counters, leave tensors as they are.
+    keys = torch._C._TorchDispatchModeKey
+    if any(map(torch._C._get_dispatch_mode, (keys.FAKE, keys.PROXY))) or transforms_active():
         return True
     return like.is_cuda and torch.cuda.is_current_stream_capturing()
 
