@@ -1,7 +1,7 @@
 """The network's settings: classes of its heads, strides of its maps, mean and std of its input."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from math import inf
 
@@ -92,9 +92,7 @@ def check_strides(view: ConfigView, model: nn.Module) -> Iterator[Finding]:
     if not strides:
         return
     try:
-        with undisturbed(view.scope), torch.no_grad():
-            image = torch.zeros(1, 3, _SIDE, _SIDE, device=next(model.parameters()).device)
-            maps = model.eval().extract_feat(image)
+        maps = _run_on_zeros(view, model, model.extract_feat)
     except Exception as err:  # a model may need more than an image
         yield _different_channels(view, model) or note(
             'model', f'strides were not compared: {one_line(err)}'
@@ -122,13 +120,19 @@ def _different_channels(view: ConfigView, model: nn.Module) -> Finding | None:
     path = 'model.neck[0].in_channels' if isinstance(neck, list) else 'model.neck.in_channels'
     neck = neck[0] if isinstance(neck, list) and neck else neck
     stated = neck.get('in_channels') if isinstance(neck, Mapping) else None
-    with suppress(Exception), undisturbed(view.scope), torch.no_grad():
-        image = torch.zeros(1, 3, _SIDE, _SIDE, device=next(model.parameters()).device)
-        found = [level.shape[1] for level in model.backbone(image)]
+    with suppress(Exception):
+        found = [level.shape[1] for level in _run_on_zeros(view, model, model.backbone)]
         if isinstance(stated, Sequence) and list(stated) != found:
             what = f'is {list(stated)}, the maps of the backbone have {found} channels'
             return error(path, what, f'write in_channels={found}')
     return None
+
+
+def _run_on_zeros(view: ConfigView, model: nn.Module, part: Callable) -> Sequence[torch.Tensor]:
+    """The maps that a part of the model makes of a small image; the model is then evaluating."""
+    with undisturbed(view.scope), torch.no_grad():
+        model.eval()
+        return part(torch.zeros(1, 3, _SIDE, _SIDE, device=next(model.parameters()).device))
 
 
 def check_padding(view: ConfigView, model: nn.Module) -> Iterator[Finding]:
@@ -140,8 +144,7 @@ def check_padding(view: ConfigView, model: nn.Module) -> Iterator[Finding]:
     if view.scope != 'mmseg':
         return
     try:
-        with undisturbed(view.scope), torch.no_grad():
-            maps = model.eval().backbone(torch.zeros(1, 3, _SIDE, _SIDE))
+        maps = _run_on_zeros(view, model, model.backbone)
         last = _SIDE // min(min(level.shape[-2:]) for level in maps)
     except Exception:  # a network may need more than an image, and return anything
         return

@@ -38,17 +38,15 @@ def stated_resizing(view: ConfigView) -> Resizing:
     if crops:
         supported += ', or a ResizeEdge of the short edge, and a CenterCrop after it'
     for step in view.test.pipeline:
-        kind = type_name(step)
-        if kind == 'Resize' and resizing == Resizing() and step.get('scale') is not None:
-            keep_ratio = bool(step.get('keep_ratio', False))
-            resizing = Resizing(list(to_2tuple(step['scale'])), keep_ratio, **_interpolation(step))
-        elif (
-            crops
-            and kind == 'ResizeEdge'
-            and resizing == Resizing()
-            and step.get('edge', 'short') == 'short'
-        ):
-            resizing = Resizing(edge=step['scale'], **_interpolation(step))
+        kind, is_first = type_name(step), resizing == Resizing()
+        if kind == 'Resize' and is_first and step.get('scale') is not None:
+            resizing = Resizing(
+                list(to_2tuple(step['scale'])),
+                bool(step.get('keep_ratio', False)),
+                interpolation=_interpolation(step),
+            )
+        elif crops and kind == 'ResizeEdge' and is_first and step.get('edge', 'short') == 'short':
+            resizing = Resizing(edge=step['scale'], interpolation=_interpolation(step))
         elif crops and kind == 'CenterCrop' and not (resizing.crop or step.get('auto_pad')):
             resizing = resizing._replace(crop=list(to_2tuple(step['crop_size'])[::-1]))
         elif not short_name(step).startswith(('Load', 'Pack')):
@@ -59,8 +57,8 @@ def stated_resizing(view: ConfigView) -> Resizing:
     return resizing
 
 
-def _interpolation(step: Mapping) -> dict[str, str]:
-    """The interpolation of a resizing step, as an argument of ``Resizing``, or a UserError."""
+def _interpolation(step: Mapping) -> str:
+    """The interpolation of a resizing step, one of ``INTERPOLATIONS``, or a UserError."""
     backend = step.get('backend') or 'cv2'
     interpolation = f'{backend} {step.get("interpolation", "bilinear")}'
     if interpolation not in INTERPOLATIONS:
@@ -68,7 +66,7 @@ def _interpolation(step: Mapping) -> dict[str, str]:
             f'the test pipeline resizes with {interpolation!r}: expected one of '
             f'{", ".join(INTERPOLATIONS)}'
         )
-    return dict(interpolation=interpolation)
+    return interpolation
 
 
 def check_loading(view: ConfigView) -> None:

@@ -22,6 +22,7 @@ class Attention(nn.Module):
         attn_drop: Dropout on the attention weights.
         proj_drop: Dropout after the output projection.
         qkv_bias: Whether queries, keys and values have a bias.
+        eager: Whether to compute the published form.
     """
 
     def __init__(
@@ -31,10 +32,12 @@ class Attention(nn.Module):
         attn_drop: float = 0.0,
         proj_drop: float = 0.0,
         qkv_bias: bool = False,
+        eager: bool = False,
     ):
         super().__init__()
         self.num_heads = num_heads
         self.attn_drop = attn_drop
+        self.eager = eager
         self.q = nn.Linear(dim, dim, bias=qkv_bias)
         self.kv = nn.Linear(dim, dim * 2, bias=qkv_bias)
         self.proj = nn.Linear(dim, dim)
@@ -59,26 +62,7 @@ class Attention(nn.Module):
 
 
 class InnerAttention(Attention):
-    """Between the words of a sentence, without a position table.
-
-    Args:
-        dim: Channels of a token.
-        num_heads: Heads, a divisor of ``dim``.
-        attn_drop: Dropout on the attention weights.
-        proj_drop: Dropout after the output projection.
-        eager: Whether to compute the published form.
-    """
-
-    def __init__(
-        self,
-        dim: int,
-        num_heads: int,
-        attn_drop: float = 0.0,
-        proj_drop: float = 0.0,
-        eager: bool = False,
-    ):
-        super().__init__(dim, num_heads, attn_drop, proj_drop)
-        self.eager = eager
+    """Between the words of a sentence, without a position table."""
 
     def forward(self, inner: Tensor) -> Tensor:
         """(B*N, m, c) -> (B*N, m, c) for m words in a sentence."""
@@ -126,9 +110,8 @@ class OuterAttention(Attention):
         sr_ratio: int = 1,
         eager: bool = False,
     ):
-        super().__init__(dim, num_heads, attn_drop, proj_drop, qkv_bias)
+        super().__init__(dim, num_heads, attn_drop, proj_drop, qkv_bias, eager)
         self.sr_ratio = sr_ratio
-        self.eager = eager
         register_flop_formulas()
         if sr_ratio > 1:
             self.pool = nn.AvgPool2d(sr_ratio, ceil_mode=True)

@@ -293,7 +293,10 @@ class NestedBlock(OuterBlock):
     """
 
     mixer: type[nn.Module] = InnerAttention
-    """The layer that mixes the words of a sentence: (B*N, m, c) -> (B*N, m, c)."""
+    """The layer that mixes the words of a sentence: (B*N, m, c) -> (B*N, m, c).
+
+    It is built from its channels, its heads, both rates of dropout, and the keyword ``eager``.
+    """
 
     def __init__(
         self,
@@ -329,7 +332,7 @@ class NestedBlock(OuterBlock):
         )
         self.class_tokens = class_tokens
         self.inner_norm1 = word_norm(words, inner_dim)
-        self.inner_attn = self.mixer(inner_dim, inner_heads, attn_drop_rate, drop_rate, eager)
+        self.inner_attn = self.mixer(inner_dim, inner_heads, attn_drop_rate, drop_rate, eager=eager)
         self.inner_norm2 = word_norm(words, inner_dim)
         self.inner_mlp = Mlp(inner_dim, _hidden_dim(inner_dim, mlp_ratio), drop_rate)
         projection = new_projection(words, inner_dim, outer_dim)

@@ -462,8 +462,14 @@ class PyramidTNT(Backbone):
                 attn_drop_rate=attn_drop_rate,
             )
             inner_heads, outer_heads = arch['inner_heads'][i], arch['outer_heads'][i]
-            widths, heads = (inner_dims[i], outer_dims[i]), (inner_heads, outer_heads)
-            nested = partial(self.nested_block, *widths, *heads, **options)
+            nested = partial(
+                self.nested_block,
+                inner_dims[i],
+                outer_dims[i],
+                inner_heads,
+                outer_heads,
+                **options,
+            )
             outer = partial(OuterBlock, outer_dims[i], outer_heads, **options)
             depth, inner_depth = arch['depths'][i], arch['inner_depths'][i]
             stage = Stage(

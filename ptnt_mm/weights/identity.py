@@ -71,7 +71,10 @@ def looks_like(weights: Weights) -> str:
 
 
 def _likeness(weights: Weights, network: type[Network]) -> tuple[float, float]:
-    """The share of the weights below a network's roots that are its own, and of its own there."""
+    """Two shares of the weights below a network's roots: those it knows, and those it finds.
+
+    The first is of the kinds in the file, the second of the network's own kinds.
+    """
     found = _kinds(key for key in weights if key.split('.')[0] in network.roots)
     if not found:
         return 0.0, 0.0

@@ -166,14 +166,14 @@ class TestRotaryPosition:
         assert network.state_dict().keys() == plain.state_dict().keys(), 'it has no tables'
         image = golden.image(2, 96, 64)
         found, without = network(image), plain(image)
-        assert [one.shape for one in found] == [one.shape for one in without]
+        assert [level.shape for level in found] == [level.shape for level in without]
         assert not torch.allclose(found[0], without[0], atol=1e-3)
         sum(level.square().mean() for level in network.train()(image)).backward()
         assert all(weight.grad is not None for weight in network.parameters())
 
     def test_turning_depends_on_the_distance_alone(self):
         x, y = torch.randn(2, 1, 1, 1, 8)
-        x, y = (turned(one.expand(-1, -1, 20, -1), (4, 5), (1, 1))[0, 0] for one in (x, y))
+        x, y = (turned(z.expand(-1, -1, 20, -1), (4, 5), (1, 1))[0, 0] for z in (x, y))
         products = (x @ y.T).unflatten(0, (4, 5)).unflatten(2, (4, 5))
         torch.testing.assert_close(products[0, 0, 1, 2], products[2, 1, 3, 3])
 

@@ -6,6 +6,7 @@ one stores the logits; the others (ours) avoid large matrices of them. :func:`ch
 for a stage.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import torch
@@ -29,9 +30,9 @@ class Explicit(NamedTuple):
     bias: Tensor | OffsetKeys | None
     """Added to the logits, (1, heads, N, M), or how to compute it from queries; or None."""
 
-    def added(self, rows: Tensor, q: Tensor) -> Tensor | None:
+    def added(self, rows: Tensor, queries: Callable[[], Tensor]) -> Tensor | None:
         """See :class:`Form`."""
-        bias = self.bias.bias(q) if isinstance(self.bias, OffsetKeys) else self.bias
+        bias = self.bias.bias(queries()) if isinstance(self.bias, OffsetKeys) else self.bias
         return None if bias is None else bias[:, :, rows]
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, dropout: float = 0.0) -> Tensor:
@@ -43,7 +44,7 @@ class Explicit(NamedTuple):
 class Unbiased(NamedTuple):
     """Torch's fused kernel, for attention without a position table."""
 
-    def added(self, rows: Tensor, q: Tensor) -> None:
+    def added(self, rows: Tensor, queries: Callable[[], Tensor]) -> None:
         """See :class:`Form`."""
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, dropout: float = 0.0) -> Tensor:
@@ -69,7 +70,7 @@ class Folded(NamedTuple):
     factors: Factors
     """The factors that they were made of."""
 
-    def added(self, rows: Tensor, q: Tensor) -> Tensor:
+    def added(self, rows: Tensor, queries: Callable[[], Tensor]) -> Tensor:
         """See :class:`Form`."""
         return self.factors.of_queries(rows).bias()
 
@@ -98,7 +99,7 @@ class Slicewise(NamedTuple):
 
     factors: Factors
 
-    def added(self, rows: Tensor, q: Tensor) -> Tensor:
+    def added(self, rows: Tensor, queries: Callable[[], Tensor]) -> Tensor:
         """See :class:`Form`."""
         return self.factors.of_queries(rows).bias()
 
@@ -112,8 +113,8 @@ class Slicewise(NamedTuple):
 class Form(Protocol):
     """How a stage attends. Forms of this module also have ``added``, for pictures of attention.
 
-    ``added(rows, q)`` is what they add to the logits of the queries at indices ``rows`` (k,), from
-    all queries (1, heads, N, d) -> (1, heads, k, M) or None.
+    ``added(rows, queries)`` is what they add to the logits of the queries at indices ``rows`` (k,):
+    (1, heads, k, M), or None. ``queries`` computes all of them, (1, heads, N, d).
     """
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, dropout: float = 0.0) -> Tensor:
@@ -129,7 +130,7 @@ def choose_form(
     form for ONNX Runtime and OpenVINO (measured, see ``docs/deploy.md``).
 
     Args:
-        bias: The bias, its factors, its keys, or None. A form of its own stays as it is.
+        bias: The bias, its factors, its keys, or None. A form is returned unchanged.
         outer: Tokens of the stage, (B, N, C).
         heads: The heads of its attention.
         eager: Whether to take the published form.

@@ -99,8 +99,9 @@ class BlockRecord(NamedTuple):
 
     def bias_of(self, tokens: Sequence[int]) -> Tensor | None:
         """The bias of the table on the logits of tokens, (1, heads, k, M), if there is one."""
-        queries, _, _ = self.module.outer_attn.project(self.queries, self.queries)
-        return self.form.added(torch.as_tensor(tokens), queries)
+        project = self.module.outer_attn.project
+        rows = torch.as_tensor(tokens)
+        return self.form.added(rows, lambda: project(self.queries, self.queries)[0])
 
     def inner_attention(self, sentence: int) -> Tensor:
         """The attention of each word of a sentence to each of its words, (heads, m, m)."""
