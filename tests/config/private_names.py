@@ -98,7 +98,8 @@ PRIVATE = {
     },
     'torch._C': {
         '_are_functorch_transforms_active': 'where custom operators are refused',
-        '_len_torch_dispatch_stack': 'whether tensors may be stand-ins',
+        '_get_dispatch_mode': 'whether tensors may be stand-ins: of a fake or a tracing mode',
+        '_TorchDispatchModeKey': 'the kinds of modes',
     },
     'torch.ops:torchvision': {
         '_deform_conv2d_backward': 'the gradient of an operator',
