@@ -29,7 +29,7 @@ help:
 	@echo 'make lint    setup, then ruff'
 	@echo 'make docs    setup, then the site of the documentation, in build/docs'
 	@echo 'make bench   setup, then time the backbones side by side on the CPU (15 minutes)'
-	@echo 'make gpu     setup, then measure and test on a GPU (12 minutes; run it again to go on after a stop)'
+	@echo 'make gpu     setup, then measure and test on a GPU (12 minutes, besides compiling; run it again to go on)'
 	@echo '             with DEVICE=cpu, try it on small images'
 	@echo 'make soak    setup, then kill runs in many ways and check that they resume (20 minutes)'
 	@echo 'make clean   remove .venv; the output of the demo stays'

@@ -163,11 +163,11 @@ def _infer(args: Namespace) -> None:
 
     require_source(args.source)
     if Path(args.config).suffix in SUFFIXES and (
-        args.checkpoint or args.cfg_options or args.device or args.cuda_graphs
+        args.checkpoint or args.cfg_options or args.device
     ):
         raise UserError(
-            'expected a config and a checkpoint, or only an exported file, without --cfg-options, '
-            '--device and --cuda-graphs'
+            'expected a config and a checkpoint, or only an exported file, without --cfg-options '
+            'and --device'
         )
     names = ('overwrite', 'labels', 'tile', 'overlap', 'track', 'show')
     check_infer(args.source, infer_out(args), **{name: getattr(args, name) for name in names})

@@ -95,7 +95,6 @@ _WORK_DIR = Option('work_dir', "folder of logs and checkpoints; by default the c
 _LAUNCHER = Option('launcher', 'what starts the processes of a distributed run', default='none',
                    choices=('none', 'pytorch', 'slurm', 'mpi'))
 _DEVICE = Option('device', 'cpu, cuda or cuda:1; by default the best available')
-_CUDA_GRAPHS = Switch('cuda_graphs', 'run backbone and neck as CUDA graphs')
 _TILE = number(int, '0 or an integer from 32', lambda value: value == 0 or value >= 32)
 _REPLACE = Switch('overwrite', 'replace an existing file')
 _JSON = (
@@ -181,7 +180,6 @@ ptnt train retinanet_ptnt_s_1x --pretrained ptnt_s_82.0.pth.tar --auto-scale-lr
         Switch('amp', 'mixed precision, on an accelerator or a CPU that computes in bfloat16'),
         Switch('auto_scale_lr', 'scale the learning rate with the batch'),
         Switch('sync_bn', 'BatchNorm over the images of all GPUs'),
-        _CUDA_GRAPHS,
         Option('log', 'also log losses, metrics and some predictions there',
                choices=('tensorboard', 'wandb', 'mlflow')),
         Option('seed', "seed of every random choice; by default the config's, or a new one", seed),
@@ -244,7 +242,6 @@ ptnt test retinanet_ptnt_s_1x work_dirs/retinanet_ptnt_s_1x/epoch_12.pth
         Option('out', 'file for all predictions', Path, metavar='FILE.pkl'),
         Option('show_dir', 'folder for pictures of predictions', Path),
         Switch('tta', 'average over the sizes and the mirroring that training used'),
-        _CUDA_GRAPHS,
     ),
 )
 
@@ -281,7 +278,6 @@ ptnt infer photos model.onnx
         Switch('track', 'give each object one number through a video or a folder of frames; needs '
                'the package trackers'),
         Switch('show', 'show a video or a webcam in a window; q ends it'),
-        _CUDA_GRAPHS,
         _DEVICE,
     ),
 )

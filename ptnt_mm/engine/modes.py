@@ -1,7 +1,6 @@
 """Modes of training, each as settings in a config."""
 
 import os
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -12,7 +11,6 @@ from ptnt_mm.config.read import require_keys
 from ptnt_mm.config.settings import type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.epochs import stretch
-from ptnt_mm.engine.hooks.cuda_graphs import require_cuda
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.imports import require_packages
 from ptnt_mm.utils.text import unknown_name
@@ -25,18 +23,12 @@ LOG_BACKENDS = {
 """MMEngine's backends by the package that each needs."""
 
 
-PADDING = 160
-"""Batches are padded to multiples of this many pixels for CUDA graphs, so that they have few sizes;
-800 is such a multiple. ``docs/research/performance.md`` has the cost."""
-
-
 def use_modes(
     view: ConfigView,
     *,
     epochs: int | None = None,
     amp: bool = False,
     sync_bn: bool = False,
-    cuda_graphs: bool = False,
     auto_scale_lr: bool = False,
     log: str | None = None,
     deterministic: bool = False,
@@ -58,8 +50,6 @@ def use_modes(
     if sync_bn:
         require_accelerator('`sync_bn=True`')
         config.sync_bn = 'torch'
-    if cuda_graphs:
-        use_cuda_graphs(view)
     if auto_scale_lr:
         if 'base_batch_size' not in view.auto_scale_lr:
             raise UserError(
@@ -102,34 +92,6 @@ def cpu_has_bfloat16(processor: Path = Path('/proc/cpuinfo')) -> bool:
 
 _OF_AMP = ('dtype', 'loss_scale', 'use_fsdp')  # options of AmpOptimWrapper alone
 _BFLOAT16 = {'amx_bf16', 'avx512_bf16', 'bf16'}  # of Intel, of AMD and Intel, of ARM
-
-
-def use_cuda_graphs(view: ConfigView) -> None:
-    """Run backbone and neck as CUDA graphs, and pad batches so that they have few sizes.
-
-    Where images are resized to a short side that is a multiple of ``PADDING``, batches are padded
-    to multiples of it.
-
-    Raises:
-        UserError: if there is no CUDA device.
-    """
-    config = view.config
-    if config.get('sync_bn'):
-        raise UserError('`cuda_graphs` and `sync_bn`: a graph cannot wait for other processes')
-    require_cuda('`cuda_graphs=True`')
-    if 'CudaGraphHook' not in map(type_name, view.custom_hooks):
-        config.custom_hooks = [*view.custom_hooks, dict(type='CudaGraphHook')]
-    divisor = view.preprocessor.get('pad_size_divisor')
-    if divisor and PADDING % divisor == 0 and any(map(_has_short_side, view.train.pipeline)):
-        view.preprocessor['pad_size_divisor'] = PADDING
-
-
-def _has_short_side(transform: Mapping) -> bool:
-    """Whether a transform resizes to a short side that needs no padding."""
-    if type_name(transform) != 'Resize' or not transform.get('keep_ratio'):
-        return False
-    scale = transform.get('scale')
-    return isinstance(scale, Sequence) and min(scale) % PADDING == 0
 
 
 def log_to_package(view: ConfigView, package: str) -> None:

@@ -7,14 +7,12 @@ from mmengine.config import Config, ConfigDict
 from mmengine.runner import Runner
 
 from ptnt_mm.check.inspection import check_before_testing
-from ptnt_mm.config.build import unwrapped
 from ptnt_mm.config.initial_weights import start_from_checkpoint
 from ptnt_mm.config.read import require_keys
 from ptnt_mm.config.tta import with_tta
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.evaluation_outputs import add_drawing, add_dump
 from ptnt_mm.engine.failures import failed_test_explained
-from ptnt_mm.engine.hooks.cuda_graphs import graph_parts, require_cuda
 from ptnt_mm.engine.launcher import choose_launcher, is_first_process
 from ptnt_mm.engine.run_display import display_of
 from ptnt_mm.engine.runner import build_runner
@@ -30,7 +28,6 @@ def test(
     out: Path | str | None = None,
     show_dir: Path | str | None = None,
     tta: bool = False,
-    cuda_graphs: bool = False,
     launcher: str = 'none',
 ) -> dict[str, float]:
     """Evaluate a checkpoint as ``ptnt test`` does.
@@ -44,7 +41,6 @@ def test(
         out: File for all predictions.
         show_dir: Folder for pictures of predictions.
         tta: If True, average over the sizes and the mirroring that training used.
-        cuda_graphs: If True, run backbone and neck as CUDA graphs.
 
     Returns:
         The metrics by name; empty without any predictions.
@@ -52,7 +48,7 @@ def test(
     Raises:
         UserError: for everything that the user can fix.
     """
-    runner = build_test(config, checkpoint, work_dir, out, show_dir, tta, cuda_graphs, launcher)
+    runner = build_test(config, checkpoint, work_dir, out, show_dir, tta, launcher)
     return run_test(runner)
 
 
@@ -63,13 +59,10 @@ def build_test(
     out: Path | str | None,
     show_dir: Path | str | None,
     tta: bool,
-    cuda_graphs: bool,
     launcher: str,
 ) -> Runner:
     """Build the runner of :func:`test`, which has the same arguments."""
     require_keys(config, ('model', 'test_dataloader', 'test_cfg', 'test_evaluator'))
-    if cuda_graphs:
-        require_cuda('`cuda_graphs=True`')
     view = ConfigView(copy.deepcopy(config))
     view.config.load_from, view.config.resume = str(checkpoint), False
     start_from_checkpoint(view)
@@ -89,8 +82,6 @@ def build_test(
     if tta:
         tested.config.model = ConfigDict(**tested.config.tta_model, module=tested.config.model)
     runner = build_runner(tested)
-    if cuda_graphs:
-        graph_parts(unwrapped(runner.model).module if tta else runner.model)
     for line in warnings:
         runner.logger.warning(line)
     return runner

@@ -45,7 +45,6 @@ def train(
     amp: bool = False,
     auto_scale_lr: bool = False,
     sync_bn: bool = False,
-    cuda_graphs: bool = False,
     log: str | None = None,
     seed: int | None = None,
     deterministic: bool = False,
@@ -70,7 +69,6 @@ def train(
         amp: If True, mixed precision, on an accelerator or a CPU that computes in bfloat16.
         auto_scale_lr: If True, scale the learning rate with the batch.
         sync_bn: If True, BatchNorm over the images of all GPUs.
-        cuda_graphs: If True, run backbone and neck as CUDA graphs.
         log: Also log losses, metrics and some predictions there: 'tensorboard', 'wandb' or
             'mlflow'.
         seed: Seed of every random choice; by default the config's, or a new one.
@@ -93,7 +91,6 @@ def train(
         epochs=epochs,
         amp=amp,
         sync_bn=sync_bn,
-        cuda_graphs=cuda_graphs,
         auto_scale_lr=auto_scale_lr,
         log=log,
         deterministic=deterministic,

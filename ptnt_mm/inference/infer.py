@@ -52,7 +52,6 @@ def infer(
     overlap: float | None = None,
     track: bool = False,
     show: bool = False,
-    cuda_graphs: bool = False,
     device: str | None = None,
     config_name: str | None = None,
 ) -> Path:
@@ -76,7 +75,6 @@ def infer(
         track: If True, give each object one number through a video or a folder of frames; needs the
             package trackers.
         show: If True, show a video or a webcam in a window; q ends it.
-        cuda_graphs: If True, run backbone and neck as CUDA graphs.
         device: Cpu, cuda or cuda:1; by default the best available.
 
     Returns:
@@ -94,8 +92,6 @@ def infer(
     checkpoint, source = str(checkpoint), str(source)
     if score_thr is not None and not 0 <= score_thr <= 1:
         raise UserError(f'`score_thr={score_thr}`: expected a value from 0 to 1')
-    if config is None and cuda_graphs:
-        raise UserError(f'`cuda_graphs=True` is for checkpoints: {checkpoint} runs without torch')
     if config is not None:
         require_checkpoint(checkpoint)
     out = default_out(source) if out is None else Path(out)
@@ -121,7 +117,7 @@ def infer(
         if config is None:
             predictor = load_exported(Path(checkpoint), score_thr)
         else:
-            predictor = load_predictor(config, checkpoint, device, score_thr, cuda_graphs)
+            predictor = load_predictor(config, checkpoint, device, score_thr)
     if label_files is not None and not predictor.finds_objects:
         raise UserError(f'`labels={labels}` is for detectors: this model finds no boxes')
     if tile is not None:

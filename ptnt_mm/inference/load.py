@@ -19,7 +19,6 @@ from ptnt_mm.config.read import require_keys
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.data.tiles import Tiling
 from ptnt_mm.deploy import Deployed
-from ptnt_mm.engine.hooks.cuda_graphs import graph_parts, require_cuda
 from ptnt_mm.engine.tiled_loops import stated_tiling
 from ptnt_mm.inference.image_loaders import ConfigLoader, PixelLoader
 from ptnt_mm.inference.predictor import Predictor
@@ -35,7 +34,6 @@ def load_predictor(
     checkpoint: str | None,
     device: str | None = None,
     score_thr: float | None = None,
-    cuda_graphs: bool = False,
 ) -> Predictor:
     """Build a config's model and load all of its weights.
 
@@ -44,7 +42,6 @@ def load_predictor(
         checkpoint: A training checkpoint; None keeps random weights.
         device: Such as 'cpu' or 'cuda:1'; None for the best available one.
         score_thr: The lowest score of a prediction; None for the host's default.
-        cuda_graphs: If True, run backbone and neck as CUDA graphs.
 
     Returns:
         The predictor of the config's task: called with an image, it returns what was found. It cuts
@@ -53,13 +50,9 @@ def load_predictor(
     Raises:
         UserError: if the config lacks its model or its test data set, the host cannot be imported
             or is not supported, the model cannot be built, the checkpoint does not fit it, it has
-            no scores to compare with ``score_thr``, or the device is not available or cannot run
-            CUDA graphs.
+            no scores to compare with ``score_thr``, or the device is not available.
     """
     require_keys(config, ('model', 'test_dataloader'))
-    device = device or get_device()
-    if cuda_graphs:
-        require_cuda('`cuda_graphs=True`', device)
     view = ConfigView(config)
     if view.host is None:
         scope = config.get('default_scope')
@@ -72,9 +65,7 @@ def load_predictor(
         predictor = predictor_class(model, dataset_meta, score_thr, ConfigLoader(view))
         if (tiling := stated_tiling(view)) is not None:
             predictor.tile(tiling)
-    move(model, device)
-    if cuda_graphs:
-        graph_parts(model)
+    move(model, device or get_device())
     return predictor
 
 

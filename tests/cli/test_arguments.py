@@ -110,7 +110,6 @@ def test_flags_of_training_become_arguments(monkeypatch, tmp_path: Path):
         amp=False,
         auto_scale_lr=True,
         sync_bn=False,
-        cuda_graphs=False,
         log=None,
         seed=7,
         deterministic=True,

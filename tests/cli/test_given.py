@@ -74,7 +74,7 @@ WRONG = [
     (f'infer data {CONFIG} --out notes.txt', '--out notes.txt: .* not a folder'),
     (f'infer data {CONFIG} --show', '--show is for a video or a webcam'),
     (f'infer film.avi {CONFIG} --labels coco', '--labels coco is for images; film.avi is a video'),
-    ('infer data net.onnx --device cpu', 'only an exported file, without --cfg-options, --device'),
+    ('infer data net.onnx --device cpu', 'an exported file, without --cfg-options and --device'),
     (f'export {CONFIG} --out net.onnx', 'net.onnx exists: .*pass --overwrite'),
     (f'export {CONFIG} --out net.xml', 'net.bin exists'),
     (f'export {CONFIG} --out a.onnx --int8', '--int8 and --calibrate FOLDER belong together'),

@@ -88,7 +88,6 @@ PRIVATE = {
         '_BatchNorm': 'the base class of all batch norms',
     },
     'torch.nn:Module': {
-        '_compiled_call_impl': 'whether a part is compiled, which cannot be a CUDA graph too',
         '_metadata': 'versions of modules, kept with a state dict',
     },
     'torch': {

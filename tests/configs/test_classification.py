@@ -13,13 +13,10 @@ from PIL import Image
 from torch import nn
 
 import ptnt_mm
-from benchmark.graph_stand_in import GraphStandIn
 from ptnt_mm import api, complexity
 from ptnt_mm.check.inspection import check_before_training
 from ptnt_mm.check.misspelt_settings import check_spelling
 from ptnt_mm.config.view import ConfigView
-from ptnt_mm.engine import test as testing
-from ptnt_mm.engine.hooks import cuda_graphs
 from ptnt_mm.engine.runner import build_runner
 from ptnt_mm.models import PlainClassifier, PyramidTNTClassifier
 from ptnt_mm.models.cpvt import CPVT_ARCHS
@@ -287,9 +284,7 @@ def test_timms_classifier_loads_whole(micro_arch: dict, tmp_path: Path):
 
 
 @pytest.mark.parametrize('name', [PYRAMIDS[0], TNTS[0]])
-def test_an_authors_checkpoint_is_evaluated_by_its_average(
-    name: str, images, tmp_path, micro_arch, monkeypatch
-):
+def test_an_authors_checkpoint_is_evaluated_by_its_average(name: str, images, tmp_path, micro_arch):
     config = _tiny(ptnt_mm.get_config(name), images, tmp_path / 'run', micro_arch)
     _, weights = _authors(name, micro_arch)
     one, none = dict(weights), dict(weights)
@@ -300,12 +295,6 @@ def test_an_authors_checkpoint_is_evaluated_by_its_average(
     torch.save(dict(state_dict=none, state_dict_ema=one, epoch=299), tmp_path / 'w.pth.tar')
     metrics = api.test(config, str(tmp_path / 'w.pth.tar'), tmp_path / 'test')
     assert metrics['accuracy/top1'] == 25
-    capture = GraphStandIn()
-    monkeypatch.setattr(cuda_graphs, 'TorchCapture', lambda: capture)
-    monkeypatch.setattr(testing, 'require_cuda', lambda mode: None)
-    config.test_dataloader.batch_size = 1
-    graphs = api.test(config, str(tmp_path / 'w.pth.tar'), tmp_path / 'graphs', cuda_graphs=True)
-    assert graphs == metrics and capture.sizes
 
 
 def test_an_authors_classifier_of_other_classes_is_refused(micro_arch: dict, tmp_path: Path):

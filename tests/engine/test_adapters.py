@@ -99,7 +99,7 @@ def test_a_resumed_run_ends_with_the_same_adapters(folder: Path, whole: Runner):
 def test_a_tested_model_has_the_network_of_the_file(folder: Path, whole: Runner):
     config = read_config(folder / 'lora.py')
     checkpoint = Path(whole.work_dir, 'epoch_2.pth')
-    none = dict(out=None, show_dir=None, tta=False, cuda_graphs=False, launcher='none')
+    none = dict(out=None, show_dir=None, tta=False, launcher='none')
     assert_frozen(build_test(config, checkpoint, folder / 'tested', **none))
 
 

@@ -1,4 +1,4 @@
-"""MMEngine's switch ``compile`` in a config, which compiles the whole training step."""
+"""MMEngine's switch ``compile`` in a config, which compiles the whole step, and CompileHook."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +14,7 @@ from torch._dynamo.utils import counters
 from toy import quick, toy_config, toy_iterations, train
 
 import ptnt_mm  # noqa: F401  registers the backbone and the neck
+from ptnt_mm.engine.hooks import CompileHook
 from ptnt_mm.engine.run_checkpoints import read_latest_checkpoint
 
 pytestmark = pytest.mark.slow
@@ -85,3 +86,8 @@ def test_a_compiled_run_can_be_resumed(tmp_path: Path):
     assert counters['stats']['unique_graphs'] > 0, 'nothing was compiled'
     _, stored = read_latest_checkpoint(tmp_path)
     assert stored['optimizer']['state']
+
+
+def test_the_hook_takes_a_mode_of_torch():
+    with pytest.raises(RuntimeError, match='reduced.*reduce-overhead'):
+        CompileHook(mode='reduced')

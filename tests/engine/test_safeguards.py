@@ -25,7 +25,7 @@ def names(config: Config) -> list:
 
 
 def test_the_list_has_all_hooks_but_that_of_checkpoints():
-    on_request = ('Draw', 'Compile', 'CudaGraph')
+    on_request = ('Draw', 'Compile')
     every = {name for name in hooks.__all__ if not name.startswith(on_request)}
     assert set(HOOKS) == every - {'WholeCheckpointHook'} and len(HOOKS) == len(set(HOOKS))
 

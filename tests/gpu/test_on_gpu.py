@@ -10,8 +10,6 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from benchmark.graph_stand_in import GraphStandIn
-from ptnt_mm.engine.hooks.cuda_graphs import GraphedPart
 from ptnt_mm.models import CPVT, TNT, PyramidTNT
 from ptnt_mm.models.blocks import NarrowNorm
 from ptnt_mm.models.kernels import forms
@@ -134,59 +132,6 @@ def test_nothing_waits_for_the_gpu(name):
             sum(output.float().mean() for output in model(image)).backward()
         finally:
             torch.cuda.set_sync_debug_mode('default')
-
-
-def graphed(model: nn.Module) -> GraphedPart:
-    """The model's forward pass as graphs, from the first step on; on a CPU as stand-ins."""
-    part = GraphedPart(model, after=1, capture=None if ON_CUDA else GraphStandIn())
-    part.install()
-    return part
-
-
-@pytest.mark.parametrize('dtype', [torch.float32, torch.bfloat16])
-def test_graphs_train_as_the_model_does(dtype):
-    """Outputs, gradients and statistics, with a second size between two steps of the first."""
-    model, other = (model_of('pyramid').to(DEVICE) for _ in range(2))
-    part = graphed(other)
-    for size in (*SIZES, *SIZES):
-        image = images(size).to(DEVICE)
-        part.start_step()
-        with torch.autocast(torch.device(DEVICE).type, dtype, enabled=dtype != torch.float32):
-            expected, found = results(model, image), results(other, image)
-        assert_near(found, expected, 1e-3 if dtype == torch.float32 else 0.1)
-    assert len(part.graphs) == 2
-    statistics = (list(m.buffers()) for m in (other, model))
-    for found, expected in zip(*statistics, strict=True):
-        torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-3)
-
-
-@pytest.mark.parametrize('dtype', [torch.float32, torch.bfloat16])
-def test_graphs_evaluate_as_the_model_does(dtype):
-    """With weights that change in place, and results that outlive the next image."""
-    model, other = (model_of('pyramid').to(DEVICE).eval() for _ in range(2))
-    part, expected, found = graphed(other), [], []
-    kind, lower = torch.device(DEVICE).type, dtype != torch.float32
-    for number, size in enumerate((*SIZES, *SIZES)):
-        image = images(size).to(DEVICE) + number
-        with torch.no_grad():
-            with torch.autocast(kind, dtype, enabled=lower):
-                expected += model(image)
-                found += other(image)
-            for parameter in (*model.parameters(), *other.parameters()):
-                parameter.mul_(0.9)
-    assert len(part.graphs) == 2 and (part.capture.held > 0) == ON_CUDA
-    for one, two in zip(found, expected, strict=True):
-        assert_near([one.float()], [two.float()], 1e-3 if dtype == torch.float32 else 0.1)
-
-
-def test_random_numbers_in_graphs_follow_the_seed():
-    model = PyramidTNT('tiny', drop_path_rate=0.5).to(DEVICE)
-    part, image, found = graphed(model), images((192, 256)).to(DEVICE), []
-    for seed in (1, 2, 1):
-        part.start_step()
-        torch.manual_seed(seed)
-        found.append(model(image)[-1].detach().clone())
-    assert torch.equal(found[0], found[2]) and not torch.equal(found[0], found[1])
 
 
 def test_operators_of_mmcv():

@@ -9,9 +9,6 @@ from configs.models import build, narrow
 from mmengine.structures import InstanceData
 
 import ptnt_mm
-from benchmark.graph_stand_in import GraphStandIn
-from ptnt_mm.engine.hooks import cuda_graphs
-from ptnt_mm.inference import load as load_module
 from ptnt_mm.inference.load import load_predictor
 from ptnt_mm.inference.predictor import Predictor
 from ptnt_mm.utils.errors import UserError
@@ -50,20 +47,6 @@ def test_any_size(size: tuple[int, int], detector: Predictor):
         assert detection['label'] in CLASSES and 0.3 <= detection['score'] <= 1
     drawn = detector.draw(image, sample)
     assert drawn.shape == image.shape and drawn.dtype == np.uint8
-
-
-def test_graphs_find_the_same(detector: Predictor, checkpoint: Path, monkeypatch):
-    capture = GraphStandIn()
-    monkeypatch.setattr(cuda_graphs, 'TorchCapture', lambda: capture)
-    monkeypatch.setattr(load_module, 'require_cuda', lambda mode, device: None)
-    config = ptnt_mm.get_config(NAME)
-    config.model.test_cfg.max_per_img = 3
-    graphed = load_predictor(config, str(checkpoint), 'cpu', 0.3, cuda_graphs=True)
-    for size in [(77, 131), (60, 131)] * 3:
-        image = photograph(*size)
-        found, expected = (each.describe(each.predict(image)) for each in (graphed, detector))
-        assert found == expected
-    assert len(capture.sizes) == 2 * len({size for size in capture.sizes if size[1] == 3})
 
 
 def test_regions_of_mmcvs_roi_pool_on_a_cpu(micro_arch: dict, tmp_path: Path):

@@ -131,12 +131,14 @@ def test_bfloat16_on_a_cpu():
 def test_parts_are_compiled_under_their_names(monkeypatch: pytest.MonkeyPatch):
     model = distiller([4, 8], [6, 6])
     names, compiled = list(model.state_dict()), []
-    monkeypatch.setattr(nn.Module, 'compile', lambda part, **options: compiled.append(part))
+    monkeypatch.setattr(nn.Module, 'compile', lambda part, mode, **_: compiled.append((part, mode)))
 
     class Runner:
         pass
 
     runner = Runner()
     runner.model = model
-    CompileHook(['backbone', 'teacher']).before_train(runner)
-    assert compiled == [model.backbone, model.teacher] and list(model.state_dict()) == names
+    mode = 'reduce-overhead'
+    CompileHook(['backbone', 'teacher'], mode=mode).before_train(runner)
+    assert compiled == [(model.backbone, mode), (model.teacher, mode)]
+    assert list(model.state_dict()) == names

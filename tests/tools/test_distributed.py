@@ -59,12 +59,6 @@ def test_all_processes_evaluate_the_network_that_is_saved(workplace: Workplace, 
     assert found['apart'][0] > 1e-3
 
 
-def test_graphs_train_the_same_in_several_processes(workplace: Workplace, tmp_path: Path):
-    run_ranks(workplace, 29614, TESTS / 'two_processes_graphs.py', tmp_path)
-    found = json.loads((tmp_path / 'found.json').read_text())
-    assert found == dict(losses=True, weights=True, processes=True, captures=4)
-
-
 def start(workplace: Workplace, config: Path, port: int, *flags: str) -> subprocess.Popen:
     return subprocess.Popen(
         [ROOT / 'tools' / 'dist_train.sh', config, '2', '--work-dir', f'dist{port}', *flags],

@@ -1,6 +1,5 @@
 """Counts of launches, bytes and multiply-adds, and the table of them in the documentation."""
 
-import json
 import re
 from argparse import ArgumentTypeError
 from pathlib import Path
@@ -76,22 +75,3 @@ def test_the_table_in_the_documentation_is_current(capsys):
         pytest.skip('the table is for the newest torch that is tested')
     assert tool.main([]) == 0
     assert capsys.readouterr().out.strip() in (ROOT / 'docs/research/performance.md').read_text()
-
-
-def test_the_table_of_padded_sizes_is_current(capsys):
-    assert load_tool('dev/count_padded_sizes').main([]) == 0
-    assert capsys.readouterr().out.strip() in (ROOT / 'docs/research/performance.md').read_text()
-
-
-def test_sizes_of_a_coco_file(tmp_path, capsys):
-    """Two wide images in one batch: 800 x 1067 and 750 x 1333."""
-    images = [dict(height=480, width=640), dict(height=360, width=640)]
-    file = tmp_path / 'coco.json'
-    file.write_text(json.dumps(dict(images=images)))
-    tool = load_tool('dev/count_padded_sizes')
-    assert tool.main(['--annotations', str(file), '--steps', '32', '160']) == 0
-    rows = [
-        [cell.strip() for cell in line.split('|')] for line in capsys.readouterr().out.splitlines()
-    ]
-    assert [row[5] for row in rows[2:4]] == ['800 x 1344', '800 x 1440']
-    assert rows[3][4] == f'{1440 / 1344:.3f}'

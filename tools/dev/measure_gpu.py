@@ -1,6 +1,6 @@
 """Measure everything that only a GPU can show, in one go: `make gpu`.
 
-    python tools/dev/measure_gpu.py --out work_dirs/gpu    # twelve minutes
+    python tools/dev/measure_gpu.py --out work_dirs/gpu    # twelve minutes, besides compiling
     python tools/dev/measure_gpu.py --out work_dirs/gpu_tried --device cpu    # with small sizes
 
 Every step is a command, whose output stays in OUT/STEP.log, its numbers in OUT/STEP. Parity comes
@@ -26,23 +26,23 @@ from ptnt_mm.utils.tables import new_table, to_text
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 
-STEP = ['swin_t', 'ptnt_s', 'swin_t+graph', 'ptnt_s+graph']
+STEP = ['swin_t', 'ptnt_s', 'swin_t+reduce_overhead', 'ptnt_s+reduce_overhead']
 FUSED, FOREACH = 'mask_rcnn_ptnt_s+fused', 'mask_rcnn_ptnt_s+foreach'
 DETECTORS = [
     f'{detector}_{backbone}+fused{way}'
     for detector in ('retinanet', 'mask_rcnn')
     for backbone in ('swin_t', 'ptnt_s')
-    for way in ('', '+graph')
+    for way in ('', '+reduce_overhead')
 ] + [FOREACH]
-BASELINE, TREES, PLAIN = 'ptnt_s+graph', 'ptnt_s+trees', 'ptnt_s'
-RULED = ['ptnt_s+compile', 'ptnt_s+channels_last+graph']
-VARIANTS = [BASELINE, *RULED, TREES, PLAIN, 'ptnt_s_cp']
-VARIANTS_ON_CPU = [BASELINE, RULED[-1], PLAIN]
+PLAIN, REDUCED = 'ptnt_s', 'ptnt_s+reduce_overhead'
+COMPILED, CHANNELS_LAST = 'ptnt_s+compile', 'ptnt_s+channels_last'
+VARIANTS = [PLAIN, REDUCED, COMPILED, CHANNELS_LAST, 'ptnt_s_cp']
 PEERS = ['swin_t', 'pvt_v2_b2', 'resnet50']
 OURS = ['ptnt_s', 'ptnt_ti', 'ptnt_m', 'ptnt_b', 'ptnt_s_eager']
 TIMED = ('step', 'detectors', 'variants', 'speed')
-RUNS = ('seed-1', 'seed-2', 'graphs')
+RUNS = ('seed-1', 'seed-2', 'reduce-overhead')
 TRAINING = 'demo_retinanet_ptnt_ti'
+COMPILING = "custom_hooks=[dict(type='CompileHook', mode='reduce-overhead')]"
 CURVE = 20
 """Iterations whose losses are averaged into a point of the curve."""
 
@@ -104,19 +104,19 @@ def steps_for(device: str, out: Path) -> dict[str, list[str | Path]]:
     profile = [python, HERE / 'profile_detector.py', *profiled, '--device', device]
     steps = {
         'tests': [python, '-m', 'pytest', '-q', '-m', 'gpu', ROOT / 'tests/gpu'],
-        'step': timed('step', STEP[1::2] if on_cpu else STEP),
-        'detectors': timed('detectors', DETECTORS[-3:] if on_cpu else DETECTORS, *training),
-        'variants': timed('variants', VARIANTS_ON_CPU if on_cpu else VARIANTS, *training),
+        'step': timed('step', [PLAIN] if on_cpu else STEP),
+        'detectors': timed('detectors', [FUSED, FOREACH] if on_cpu else DETECTORS, *training),
+        'variants': timed('variants', [PLAIN, CHANNELS_LAST] if on_cpu else VARIANTS, *training),
         'profile': [*profile, '--size', '64x96', '--steps', '1'] if on_cpu else profile,
         'data': [python, '-m', 'ptnt_mm', 'demo', out / 'data/demo'],
         'seed-1': trained('seed-1', '1'),
-        'graphs': trained('graphs', '1', '--cuda-graphs'),
+        'reduce-overhead': trained('reduce-overhead', '1', '--cfg-options', COMPILING),
         'seed-2': trained('seed-2', '2'),
         'speed': timed('speed', OURS[:1] if on_cpu else [*OURS, *PEERS]),
     }
     if on_cpu:
-        print('without a GPU: no run with graphs; graphs are stand-ins', flush=True)
-        del steps['graphs']
+        print('without a GPU: nothing is compiled', flush=True)
+        del steps['reduce-overhead']
     return steps
 
 
@@ -183,20 +183,18 @@ def verdicts(rows: list[dict], losses: dict[str, list[float]]) -> str:
         rows: The training steps of the steps 'variants' and 'detectors'.
         losses: Of every iteration, by the name of the run.
     """
-    either = ('kept, `reduce-overhead` deleted', 'deleted')
     table = new_table('rule', 'a step of', 'to', '2 images', '8 images', 'verdict')
     for rule, name, other, limit, batches, words in (
-        ('--cuda-graphs', BASELINE, PLAIN, GAIN, (2,), ('kept', 'deleted')),
-        ('make_graphed_callables', BASELINE, TREES, 1.0, (2,), either),
-        ('torch.compile', RULED[0], BASELINE, GAIN, (2, 8), ('documented', 'dropped')),
-        ('channels-last', RULED[1], BASELINE, GAIN, (2, 8), ('kept', 'deleted')),
+        ('reduce-overhead', REDUCED, PLAIN, GAIN, (2,), ('kept', 'dropped')),
+        ('torch.compile', COMPILED, PLAIN, GAIN, (2, 8), ('documented', 'dropped')),
+        ('channels-last', CHANNELS_LAST, PLAIN, GAIN, (2, 8), ('kept', 'deleted')),
         ('AdamW(fused=True)', FUSED, FOREACH, 1.0, (2,), ('kept', '`foreach` in the schedules')),
     ):
         ratios = {batch: time_to(rows, name, other, batch) for batch in (2, 8)}
         known = [ratios[batch] for batch in batches if ratios[batch] is not None]
         good, bad = words
         verdict = (good if min(known) <= limit else bad) if known else 'not measured'
-        if rule == '--cuda-graphs' and verdict == good:
+        if rule == 'reduce-overhead' and verdict == good:
             verdict = {True: good, False: bad, None: 'losses not measured'}[trains_alike(losses)]
         shown = ('' if ratio is None else f'{ratio:.2f}' for ratio in ratios.values())
         table.add_row(rule, name, other, *shown, verdict)
@@ -212,15 +210,15 @@ def time_to(rows: list[dict], name: str, other: str, batch: int) -> float | None
 
 
 def trains_alike(losses: dict[str, list[float]]) -> bool | None:
-    """Whether a run with graphs differs from the same without by no more than two seeds do."""
+    """Whether the mode 'reduce-overhead' changes losses no more than another seed does."""
     if set(RUNS) - losses.keys():
         return None
-    seed, other, graphs = (points_of(losses[name]) for name in RUNS)
-    by_seed, by_graphs = (
+    seed, other, reduced = (points_of(losses[name]) for name in RUNS)
+    by_seed, by_mode = (
         mean(abs(one - two) for one, two in zip(seed, points, strict=False))
-        for points in (other, graphs)
+        for points in (other, reduced)
     )
-    return by_graphs <= by_seed
+    return by_mode <= by_seed
 
 
 def curves(losses: dict[str, list[float]]) -> str:

@@ -5,7 +5,6 @@ from ptnt_mm.engine.hooks.checkpoint_guard import CheckpointGuardHook
 from ptnt_mm.engine.hooks.checkpointing import WholeCheckpointHook
 from ptnt_mm.engine.hooks.compiling import CompileHook
 from ptnt_mm.engine.hooks.corrupt_images import SkipCorruptImagesHook
-from ptnt_mm.engine.hooks.cuda_graphs import CudaGraphHook
 from ptnt_mm.engine.hooks.drawing import DrawPredictionsHook, DrawValidationHook
 from ptnt_mm.engine.hooks.health import HealthHook
 from ptnt_mm.engine.hooks.resume import ResumeHook
@@ -16,7 +15,6 @@ __all__ = [
     'AverageBuffersHook',
     'CheckpointGuardHook',
     'CompileHook',
-    'CudaGraphHook',
     'DrawPredictionsHook',
     'DrawValidationHook',
     'HealthHook',

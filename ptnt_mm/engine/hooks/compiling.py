@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import torch
 from mmengine.hooks import Hook
 
 from ptnt_mm.config.build import unwrapped
@@ -20,14 +21,25 @@ class CompileHook(Hook):
         parts: Names of modules, such as 'backbone' and 'neck'.
         dynamic: Whether one graph serves images of all sizes; by default, each size of the first
             few gets its own, as torch chooses.
+        mode: One of ``torch.compile``, such as 'reduce-overhead', which starts all operators of a
+            part at once on a GPU, as a CUDA graph.
+
+    Raises:
+        RuntimeError: torch's, if it has no such mode.
     """
 
     # After hooks that run the model in `before_train`, such as HealthHook.
     priority = 'VERY_LOW'
 
-    def __init__(self, parts: Sequence[str] = ('backbone',), dynamic: bool | None = None):
+    def __init__(
+        self,
+        parts: Sequence[str] = ('backbone',),
+        dynamic: bool | None = None,
+        mode: str | None = None,
+    ):
+        torch.compile(lambda: None, mode=mode)  # refuses an unknown mode before the run starts
         self.parts = tuple(parts)
-        self.dynamic = dynamic
+        self.settings = dict(dynamic=dynamic, mode=mode)
 
     def before_train(self, runner: Any) -> None:
         """Compile each part; it takes place at its first forward pass.
@@ -37,4 +49,4 @@ class CompileHook(Hook):
         """
         model = unwrapped(runner.model)
         for name in self.parts:
-            model.get_submodule(name).compile(dynamic=self.dynamic)
+            model.get_submodule(name).compile(**self.settings)

@@ -11,11 +11,8 @@ from ptnt_mm.models import CPVT, TNT, PyramidTNT
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import unknown_name
 
-COMPILED, TREES = '+compile', '+trees'
-"""Run the model with torch.compile; with its own CUDA graphs."""
-
-GRAPH = '+graph'
-"""Run it as the CUDA graphs of ``ptnt train --cuda-graphs``."""
+COMPILED, REDUCED = '+compile', '+reduce_overhead'
+"""Run the model with torch.compile; in its mode 'reduce-overhead', as CUDA graphs."""
 
 CHANNELS_LAST = '+channels_last'
 """Weights and images in that order."""
@@ -23,7 +20,7 @@ CHANNELS_LAST = '+channels_last'
 OPTIMIZERS = {'+foreach': dict(foreach=True), '+fused': dict(fused=True)}
 """A training step includes AdamW, with these settings."""
 
-WAYS = (COMPILED, TREES, GRAPH, CHANNELS_LAST, *OPTIMIZERS)
+WAYS = (COMPILED, REDUCED, CHANNELS_LAST, *OPTIMIZERS)
 """Suffixes of a name, in any number."""
 
 

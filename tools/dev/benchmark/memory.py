@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from benchmark.contenders import COMPILED, TREES, ways_of
+from benchmark.contenders import COMPILED, REDUCED, ways_of
 from benchmark.timing import Setting, prepare_run
 
 _SMALL = (64, 64)
@@ -44,7 +44,7 @@ def resident_memory(name: str, setting: Setting, threads: int) -> int | None:
 
 def _resident(name: str, setting: Setting, threads: int) -> int:
     torch.set_num_threads(threads)
-    run = prepare_run(name, setting, None if ways_of(name) & {COMPILED, TREES} else _SMALL)
+    run = prepare_run(name, setting, None if ways_of(name) & {COMPILED, REDUCED} else _SMALL)
     gc.collect()
     # Freed memory that malloc keeps would hide part of the peak.
     ctypes.CDLL(None).malloc_trim(0)

@@ -8,7 +8,7 @@ from functools import cache
 
 import torch
 
-from benchmark.contenders import GRAPH, build_contender, counted_as, ways_of
+from benchmark.contenders import REDUCED, build_contender, counted_as, ways_of
 from benchmark.detectors import CONFIGS
 from benchmark.memory import allocated_by, resident_memory
 from benchmark.report import Row
@@ -57,7 +57,7 @@ def time_contenders(models: list[str], setting: Setting, rounds: int) -> list[Ro
 
 def _allocated(name: str, run: Callable[[], None], setting: Setting) -> int | None:
     """Memory on a GPU. A graph has none: it allocates while it is recorded."""
-    if setting.device == 'cpu' or GRAPH in ways_of(name):
+    if setting.device == 'cpu' or REDUCED in ways_of(name):
         return None
     return allocated_by(run, setting.device)
 

@@ -12,15 +12,12 @@ from torch import Tensor, nn
 from benchmark.contenders import (
     CHANNELS_LAST,
     COMPILED,
-    GRAPH,
     OPTIMIZERS,
-    TREES,
+    REDUCED,
     build_contender,
     ways_of,
 )
 from benchmark.detectors import DetectorLosses
-from benchmark.graph_stand_in import GraphStandIn
-from ptnt_mm.engine.hooks.cuda_graphs import GraphedPart
 from ptnt_mm.utils.errors import UserError
 
 FORWARD, TRAINING = 'forward', 'training step'
@@ -81,14 +78,8 @@ def prepare_run(
         model.to(memory_format=torch.channels_last)
         image = image.contiguous(memory_format=torch.channels_last)
     parts = model.parts if isinstance(model, DetectorLosses) else [model]
-    for part in parts if ways & {COMPILED, TREES} else ():
-        part.compile(dynamic=False, mode='reduce-overhead' if TREES in ways else None)
-    graphed = []
-    if GRAPH in ways:
-        capture = GraphStandIn() if setting.device == 'cpu' else None
-        graphed = [GraphedPart(part, after=1, capture=capture) for part in parts]
-    for part in graphed:
-        part.install()
+    for part in parts if ways & {COMPILED, REDUCED} else ():
+        part.compile(dynamic=False, mode='reduce-overhead' if REDUCED in ways else None)
     optimizer = None
     for way in ways & OPTIMIZERS.keys():
         optimizer = torch.optim.AdamW(model.parameters(), lr=1e-6, **OPTIMIZERS[way])
@@ -100,14 +91,16 @@ def prepare_run(
             if setting.mode == FORWARD:
                 _forward(model, image)
             else:
-                _train(model, image, graphed, optimizer)
+                _train(model, image, optimizer)
 
     try:
         start(*(() if warm_up is None else (image[..., : warm_up[0], : warm_up[1]],)))
+        if REDUCED in ways:
+            start()  # the second call records the graph
     except (torch.OutOfMemoryError, MemoryError) as error:
         raise UserError(f'{name} does not fit into memory: {setting}') from error
     except RuntimeError as error:
-        if not ways & {COMPILED, TREES, GRAPH}:
+        if not ways & {COMPILED, REDUCED}:
             raise
         raise UserError(f'{name} cannot run: {type(error).__name__}: {error}') from error
 
@@ -135,14 +128,7 @@ def _forward(model: nn.Module, image: Tensor) -> None:
     model(image)
 
 
-def _train(
-    model: nn.Module,
-    image: Tensor,
-    graphed: list[GraphedPart],
-    optimizer: torch.optim.Optimizer | None,
-) -> None:
-    for part in graphed:
-        part.start_step()
+def _train(model: nn.Module, image: Tensor, optimizer: torch.optim.Optimizer | None) -> None:
     loss = sum(output.float().mean() for output in model(image))
     loss.backward()
     if optimizer is not None:
