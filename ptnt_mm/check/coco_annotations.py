@@ -106,7 +106,7 @@ def load_annotations(
         if not dataset.reads_coco:
             what = (
                 f'{short_name(dataset.settings)} does not read files like CocoDataset: its '
-                'annotations, class names, images, boxes and masks were not checked'
+                'annotations and images were not checked'
             )
             findings.append(note(dataset.name, what))
         elif path is None:

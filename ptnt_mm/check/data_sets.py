@@ -168,17 +168,27 @@ def check_files(view: ConfigView, splits: tuple[str, ...]) -> Iterator[Finding]:
     """Check that the annotation files and folders of data loaders and evaluators exist."""
     for split in splits:
         expected = view.split(split).files
-        missing = [path for path in expected if not path.exists()]
-        for path in missing:
-            if path.parent.is_dir():
+        missing: dict[Path, list[Path]] = {}
+        for path in expected:
+            if not path.exists():
+                missing.setdefault(_highest_missing(path), []).append(path)
+        for path, files in missing.items():
+            suggestion = ''
+            if files != [path]:
+                inside = ', '.join(file.relative_to(path).as_posix() for file in files)
+                suggestion = f'; expected in it: {inside}'
+            elif path.parent.is_dir():
                 names = [other.name for other in path.parent.iterdir()]
                 suggestion = suggest(path.name, names, '; nearest is {!r}')
-            else:
-                suggestion = f', nor does its folder {path.parent}'
-            advice = f'paths are relative to the current folder; {how_to_get(path)}'
+            advice = f'paths are relative to the current folder; {how_to_get(files[0])}'
             yield error(split, f'{path} does not exist{suggestion}', advice)
         if expected and not missing:
             yield ok(split, ', '.join(map(str, expected)))
+
+
+def _highest_missing(path: Path) -> Path:
+    """A path that does not exist, or the highest of its folders that does not."""
+    return next(each for each in (*reversed(path.parents), path) if not each.exists())
 
 
 def misread_names(data: LoadedDataset) -> Iterator[Finding]:

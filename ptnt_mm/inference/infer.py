@@ -182,21 +182,22 @@ def _found(results: Results, predictor: Predictor, tracker: Tracker | None) -> I
     for kind, counts in results.counts.items():
         noun = _NOUNS[kind]
         without, images = counts.count(0), counted(len(counts), results.unit)
+        where = f'{without} of {images}' if len(counts) > 1 else f'the {results.unit}'
         ranked = results.by_class.most_common()
         by_class = first_few(f'{number:,} {name}' for name, number in ranked)
         if kind == 'classes' and by_class:
-            yield f'Best class: {by_class}'
+            yield f'Best class of each {results.unit}: {by_class}'
         if kind == 'detections' and any(counts):
             with_any = len(counts) - without
             tracks = f': {counted(tracker.count, "track")}' if tracker else ''
             yield f'Found {counted(sum(counts), noun)} in {with_any} of {images}{tracks}'
             yield f'  {by_class}'
         elif without and predictor.highest_below is None:
-            yield f'Found no {noun} in {without} of {images} at any score'
+            yield f'Found no {noun} in {where} at any score'
         elif without:
             # Rounded down: it must not seem to reach the limit.
             highest = floor(1000 * predictor.highest_below) / 1000
             yield (
-                f'Found no {noun} in {without} of {images}: the highest score there is {highest}, '
+                f'Found no {noun} in {where}: the highest score there is {highest}, '
                 f'below {predictor.limit}'
             )

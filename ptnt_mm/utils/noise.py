@@ -44,6 +44,7 @@ _IN_NORMAL_USE = (
     'For binary segmentation, we suggest',
     'The draw is False',
     'The prefix is not set in metric class',
+    'Since `metrics` is an empty dict',  # HealthHook says why
 )
 """How warnings of the hosts begin that our own configs and flags cause."""
 

@@ -50,8 +50,8 @@ def show_wrapped(text: str, column: int = 4) -> None:
 
 
 def line_width() -> int:
-    """The width of the terminal in characters; 100 for a file or a pipe."""
-    return shutil.get_terminal_size().columns if is_terminal(sys.stdout) else _WIDTH
+    """The width of the terminal in characters, or COLUMNS; otherwise 100 for a file or a pipe."""
+    return shutil.get_terminal_size((_WIDTH, 24)).columns
 
 
 def use_terminal(logger: logging.Logger) -> None:

@@ -68,7 +68,7 @@ def test_the_best_classes_are_counted(micro_arch: dict, tmp_path: Path):
         sample = DataSample().set_pred_score(torch.eye(4)[best])
         results.add(file='a.png', **classifier.describe(sample))
     *_, last = closing_lines(results, classifier, None).splitlines()
-    assert last == f'Best class: 2 {CLASSES[1]}, 1 {CLASSES[3]}'
+    assert last == f'Best class of each image: 2 {CLASSES[1]}, 1 {CLASSES[3]}'
 
 
 LOGITS = (3.0, -3.0, 2.0, 1.0, -1.0, 0.5, 0.2, 0.1)

@@ -128,7 +128,7 @@ def test_an_evaluation_is_asked_to_keep_them_there(work_dir: Path):
 @pytest.mark.parametrize(
     ('key', 'value', 'message'),
     [
-        ('default_scope', 'mmpretrain', 'predictions of mmpretrain cannot be read here'),
+        ('default_scope', 'mmpretrain', 'predictions of mmdet and mmseg, not of mmpretrain'),
         (
             'test_evaluator',
             dict(type='LVISMetric'),

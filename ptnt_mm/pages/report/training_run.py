@@ -178,9 +178,8 @@ class TrainingRun:
     def _reading(self) -> tuple['type[DetectionReport | SegmentationReport]', dict]:
         """The class of the report, and the settings of the evaluator that it reads from."""
         if self.task is None:
-            raise UserError(
-                f'predictions of {self.config.get("default_scope")} cannot be read here'
-            )
+            scope = self.config.get('default_scope')
+            raise UserError(f'reports read predictions of mmdet and mmseg, not of {scope}')
         # Importing a report imports its host.
         import_host(self.view.scope)
         if self.task == 'detection':
