@@ -10,7 +10,7 @@ import sys
 from contextlib import suppress
 from types import FrameType
 
-from ptnt_mm.utils.console import for_user, is_terminal, show, wrapped
+from ptnt_mm.utils.console import for_user, show, wrapped
 from ptnt_mm.utils.errors import in_quotes
 from ptnt_mm.utils.noise import is_noise, is_ours, library_of
 

@@ -35,6 +35,7 @@ def _status(demo: Demo, *args: object) -> int:
     [
         (HEAD, 80, 'model.bbox_head.num_classes: is 80, the data has 4 classes'),
         (TRAIN_SET + 'ann_file', 'absent.json', 'absent.json does not exist'),
+        (TRAIN_SET + 'data_root', 'gone/at/all', 'gone does not exist; expected in it: at/all/ann'),
         (TRAIN_SET + 'metainfo.classes', 'ball', "a single class needs its comma: classes=('ball'"),
     ],
 )
