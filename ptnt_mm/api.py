@@ -42,6 +42,7 @@ __all__ = sorted(_MODULES)
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+    import_module('ptnt_mm.workbench')
     return getattr(import_module(_MODULES[name]), name)
 
 

@@ -10,6 +10,8 @@ import pytest
 from micro import MICRO_ARCH
 from quick_mmengine import spare_imports
 
+import ptnt_mm.workbench  # noqa: F401
+
 # Background jobs of a shell ignore Ctrl-C, and processes inherit that; those that
 # the tests interrupt must not.
 signal.signal(signal.SIGINT, signal.default_int_handler)

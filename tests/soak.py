@@ -18,7 +18,7 @@ from forked import Forked, start_server
 from repository import ROOT
 from torch import Tensor
 
-from ptnt_mm.engine.run_checkpoints import latest_checkpoint
+from ptnt_mm.hooks.run_checkpoints import latest_checkpoint
 from ptnt_mm.utils.tables import new_table, to_text
 from ptnt_mm.weights.reader.read import read_checkpoint
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import attacks
 import pytest
 from forked import Forked
 from repository import ROOT, environment
@@ -29,36 +30,81 @@ def _run_forked(code: str, folder: Path) -> Any:
 
 def test_it_costs_little_and_imports_no_host_and_no_compiled_operator():
     code = """
-import json, sys, time
-import torch, mmengine.model
+import builtins, json, sys, time
+start = time.process_time()
+import torch, mmengine.model, mmengine.runner
+libraries = time.process_time() - start
+plain, direct = builtins.__import__, set()
+def watched(name, globals=None, *rest):
+    if (globals or {}).get('__name__', '').startswith('ptnt_mm'):
+        direct.add(name.partition('.')[0])
+    return plain(name, globals, *rest)
+builtins.__import__ = watched
 start = time.process_time()
 import ptnt_mm
-seconds = time.process_time() - start
-import ptnt_mm.models
+share = (time.process_time() - start) / libraries
+ours = [name for name in sys.modules if name.partition('.')[0] == 'ptnt_mm']
 heavy = 'mmcv mmdet mmseg mmpretrain matplotlib.pyplot pycocotools skimage scipy safetensors'
 heavy += ' timm huggingface_hub'
-print(json.dumps([seconds, [name for name in heavy.split() if name in sys.modules]]))
+loaded = [name for name in heavy.split() if name in sys.modules]
+print(json.dumps([share, ours, loaded, sorted(direct)]))
 """
-    seconds, imported = _run(code)
-    assert imported == []
+    share, ours, loaded, direct = _run(code)
+    assert loaded == [] and not {'cv2', 'PIL', 'fcntl'} & set(direct)
+    assert len(ours) < 60 and not WORKBENCH & {
+        part for name in ours for part in name.split('.')[1:2]
+    }
     # Processor time, and a second attempt, because machines are busy.
-    assert seconds < 0.5 or _run(code)[0] < 0.5
+    assert share < 0.25 or _run(code)[0] < 0.25
 
 
-def test_each_change_of_other_libraries_has_a_switch(tmp_path: Path):
+WORKBENCH = {'api', 'check', 'cli', 'config', 'data', 'drawing', 'engine', 'export', 'inference'}
+WORKBENCH |= {'pages', 'project', 'workbench'}
+"""The rooms that the plugin does not import."""
+
+
+def test_other_libraries_stay_as_they_are(tmp_path: Path):
+    """Functions and classes of all their modules, with the attributes of the classes."""
+    code = """
+import json, logging, os, sys, types, warnings
+import mmcv, mmdet.apis, mmengine.hooks, mmengine.runner, torch
+from mmengine.runner.checkpoint import CheckpointLoader
+
+def parts():
+    for name, module in list(sys.modules.items()):
+        if name.split('.')[0] not in ('mmcv', 'mmdet', 'mmengine', 'torch'):
+            continue
+        for key, value in list(vars(module).items()):
+            if callable(value):
+                yield f'{name}.{key}', value
+            if isinstance(value, type) and value.__module__ == name:
+                for part, own in vars(value).items():
+                    if callable(own) or isinstance(own, (classmethod, property, staticmethod)):
+                        yield f'{name}.{key}.{part}', own
+    yield from CheckpointLoader._schemes.items()
+    yield from os.environ.items()
+    yield from (('warnings', warnings.showwarning), ('log', tuple(logging.root.handlers)))
+
+before, finders = dict(parts()), list(sys.meta_path)
+import ptnt_mm
+after = dict(parts())
+changed = [name for name, value in before.items() if after.get(name) != value]
+print(json.dumps([len(before), changed, [f.__module__ for f in sys.meta_path if f not in finders]]))
+"""
+    number, changed, finders = _run_forked(code, tmp_path)
+    assert number > 10_000 and changed == []
+    assert sorted(finders) == ['ptnt_mm.mmcv_ops.finder', 'ptnt_mm.utils.multimodal']
+
+
+def test_each_finder_has_a_switch(tmp_path: Path):
     code = """
 import json, os, sys
-os.environ.update({switches})
-from mmengine.runner.checkpoint import CheckpointLoader
-loader, finders = vars(CheckpointLoader)['load_checkpoint'], list(sys.meta_path)
+os.environ.update(PTNT_MMCV_OPS='0', PTNT_OPTIONAL_MULTIMODAL='0')
+finders = list(sys.meta_path)
 import ptnt_mm
-unchanged = [vars(CheckpointLoader)['load_checkpoint'] is loader, sys.meta_path == finders]
-from ptnt_mm.weights.mmengine import require_safe_loading
-require_safe_loading()  # like our commands
-print(json.dumps([*unchanged, vars(CheckpointLoader)['load_checkpoint'] is loader]))
+print(json.dumps(sys.meta_path == finders))
 """
-    off = dict(PTNT_SAFE_LOADING='0', PTNT_MMCV_OPS='0', PTNT_OPTIONAL_MULTIMODAL='0')
-    assert _run_forked(code.format(switches=off), tmp_path) == [True, True, False]
+    assert _run_forked(code, tmp_path) is True
 
 
 CLASSES = """
@@ -115,26 +161,89 @@ print(json.dumps([WITH_MULTIMODAL, bool(found), placeholder is None]))
     assert _run_forked(code, tmp_path) == [expected, True, expected]
 
 
-def test_importing_registers_every_class_of_the_reference(tmp_path: Path):
+@pytest.mark.parametrize(
+    ('module', 'rooms'),
+    [
+        ('ptnt_mm', r'ptnt_mm\.(?:hooks|models\.optimizer)'),
+        # Configs name classes of mmdet_metrics by their path.
+        ('ptnt_mm.workbench', r'ptnt_mm\.(?:engine(?!\.mmdet_metrics)|data)'),
+    ],
+)
+def test_importing_registers_every_class_of_the_reference(tmp_path: Path, module: str, rooms: str):
     """A config that names one must also build with mmdet's own train.py."""
-    code = """
+    code = f"""
 import json
-import ptnt_mm
+import {module}
 from ptnt_mm import registry
 registries = [getattr(registry, name) for name in registry.__all__]
 print(json.dumps([name for registry in registries for name in registry.module_dict]))
 """
     page = (ROOT / 'docs' / 'config_reference.md').read_text()
-    # Configs name classes of mmdet_metrics by their path.
-    rooms = r'ptnt_mm\.(?:engine(?!\.mmdet_metrics)|models\.optimizer|data)'
     listed = re.findall(rf'autoclass:: {rooms}[\w.]*\.(\w+)', page)
-    assert len(listed) > 10 and set(listed) <= set(_run_forked(code, tmp_path))
+    assert len(listed) > 5 and set(listed) <= set(_run_forked(code, tmp_path))
+
+
+DOORS = {
+    'init_cfg': """
+from mmengine.registry import MODELS
+init = dict(type='Pretrained', checkpoint=path)
+MODELS.build(dict(type='PyramidTNT', arch='tiny', init_cfg=init)).init_weights()
+""",
+    'load_from': """
+from mmengine.runner import Runner
+from toy import toy_config
+hooks = [dict(type='CheckpointGuardHook')]
+Runner.from_cfg(toy_config('run', custom_hooks=hooks, load_from=path)).train()
+""",
+    'resume': """
+from mmengine.runner import Runner
+from toy import toy_config
+hooks = [dict(type='CheckpointGuardHook')]
+Runner.from_cfg(toy_config('run', custom_hooks=hooks, load_from=path, resume=True)).train()
+""",
+    'make_loading_safe': """
+from mmengine.runner.checkpoint import CheckpointLoader
+ptnt_mm.make_loading_safe()
+CheckpointLoader.load_checkpoint(path)
+""",
+    'api': """
+from ptnt_mm.api import load_predictor
+load_predictor(ptnt_mm.get_config('demo_retinanet_ptnt_ti'), path)
+""",
+    'timm': """
+import ptnt_mm.timm, timm
+timm.create_model('pyramid_tnt_ti', pretrained=True, pretrained_cfg_overlay=dict(file=path))
+""",
+}
+"""How each way into the package reads the file ``path``."""
+
+
+@pytest.mark.parametrize('door', DOORS)
+def test_no_door_runs_what_is_in_a_file(tmp_path: Path, door: str):
+    """In a process where nothing but this door could have made MMEngine's loading safe."""
+    canary = tmp_path / 'canary'
+    weights = dict(state_dict=dict(w=attacks.os_system(canary)))
+    path = attacks.write_zip(tmp_path / 'hostile.pth', weights)
+    code = f"""
+import json, sys
+import ptnt_mm
+sys.path.append({str(ROOT / 'tests')!r})
+path, refused = {str(path)!r}, None
+try:
+    exec({DOORS[door]!r})
+except Exception as error:
+    refused = f'{{type(error).__name__}}: {{error}}'
+print(json.dumps(refused))
+"""
+    refused = _run_forked(code, tmp_path)
+    # timm reads it with torch.
+    expected = 'weights_only' if door == 'timm' else "asks for 'os.system'"
+    assert expected in refused and not canary.exists()
 
 
 def test_our_own_functions_load_safely_in_any_case(tmp_path: Path):
     code = """
-import json, os
-os.environ['PTNT_SAFE_LOADING'] = '0'
+import json
 from mmengine.config import Config
 from mmengine.runner.checkpoint import CheckpointLoader
 loader = vars(CheckpointLoader)['load_checkpoint']
@@ -181,7 +290,7 @@ if __name__ == '__main__':
     with multiprocessing.get_context('{method}').Pool(1) as pool:
         assert pool.map(registered, [0]) == [True]
     register()
-    from ptnt_mm import *
+    from ptnt_mm import get_config
     assert registered() and get_config('demo_gfl_ptnt_ti')
 """)
     subprocess.run([sys.executable, script], check=True)

@@ -11,5 +11,4 @@ custom_hooks = [
     dict(type='AverageBuffersHook'),
     dict(type='StopAtNaNHook'),
     dict(type='SkipCorruptImagesHook', limit=10),
-    dict(type='HealthHook'),
 ]

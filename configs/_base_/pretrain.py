@@ -1,6 +1,7 @@
 # A backbone imitates a teacher on images without labels; `ptnt pretrain` sets the lengths.
 _base_ = './hooks.py'
 
+custom_imports = dict(imports=['ptnt_mm.workbench'])
 default_scope = 'mmengine'
 max_iters = 12_500
 

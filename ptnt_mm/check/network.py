@@ -9,11 +9,11 @@ import torch
 from torch import nn
 
 from ptnt_mm.check.trial.setup import undisturbed
-from ptnt_mm.config.causes import one_line
 from ptnt_mm.config.hosts import HOSTS
 from ptnt_mm.config.settings import dicts_within, short_name, type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.findings import Finding, Severity, error, note, ok, warning
+from ptnt_mm.utils.frames import one_line
 from ptnt_mm.utils.text import counted, first_few
 from ptnt_mm.weights.published import GREY
 

@@ -7,7 +7,6 @@ from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from ptnt_mm.check.trial.setup import undisturbed
-from ptnt_mm.config.class_names import compare_class_names
 from ptnt_mm.config.initial_weights import check_start
 from ptnt_mm.config.settings import type_name
 from ptnt_mm.config.view import ConfigView
@@ -15,11 +14,13 @@ from ptnt_mm.models.backbone import Backbone
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, error, note, ok, warning
 from ptnt_mm.utils.text import first_few
+from ptnt_mm.weights.class_names import compare_class_names
 from ptnt_mm.weights.fit import BackboneOfWhole, LoadReport, fit
-from ptnt_mm.weights.pretrained import pretrained_parts, try_pretrained
+from ptnt_mm.weights.pretrained import pretrained_parts
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 from ptnt_mm.weights.reader.files import is_address
 from ptnt_mm.weights.reader.read import read_checkpoint
+from ptnt_mm.weights.tracing import try_pretrained
 
 _PRETRAINING = ('ImageNet', 'UnlabelledImages')
 """Data sets of runs that make pretrained weights."""

@@ -34,7 +34,7 @@ def _config_of(args: Namespace) -> 'Config':
 
 def _config_and_checkpoint_of(args: Namespace) -> tuple['Config', str]:
     """Read the config of the command line, and find the checkpoint."""
-    from ptnt_mm.engine.run_checkpoints import checkpoint_to_use
+    from ptnt_mm.engine.work_dir import checkpoint_to_use
 
     config = _config_of(args)
     return config, checkpoint_to_use(config, args.checkpoint)
@@ -48,7 +48,7 @@ def new(args: Namespace) -> int:
     """Create a project; return 1 if its check finds errors."""
     with named('Loading libraries'), importing():
         from ptnt_mm.api import check, create_project, read_config, report_data
-        from ptnt_mm.config.causes import one_line
+        from ptnt_mm.utils.frames import one_line
 
     file = create_project(args.data, args.folder, **keywords('new', args), on_line=show_wrapped)
     show_wrapped(f'{file}: the config; a comment next to each setting gives its reason')
@@ -184,8 +184,8 @@ def visualize(args: Namespace) -> None:
     """Draw a page."""
     with importing():
         from ptnt_mm.api import visualize
-        from ptnt_mm.engine.run_checkpoints import best_checkpoint
         from ptnt_mm.engine.work_dir import find_work_dir
+        from ptnt_mm.hooks.run_checkpoints import best_checkpoint
 
     checkpoint, images = checkpoint_and_images(args.files)
     config = _config_of(args)
@@ -225,7 +225,7 @@ def checkpoint(args: Namespace) -> None:
             describe_checkpoint,
             publish_checkpoint,
         )
-        from ptnt_mm.weights.reader.hub import is_hub_address
+        from ptnt_mm.weights.reader.files import is_hub_address
 
     if args.command == 'inspect':
         with json_output(args.json) as write:
@@ -283,8 +283,8 @@ def complexity(args: Namespace) -> None:
     """Count a model's operations."""
     with importing():
         from ptnt_mm.complexity import build_by_name, measure_complexity
-        from ptnt_mm.config.causes import one_line
         from ptnt_mm.config.read import parse_options
+        from ptnt_mm.utils.frames import one_line
 
     options = parse_options(args.cfg_options)
     printed = json_output(Path('-') if args.format == 'json' else None)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 from ptnt_mm.cli.probes import PROBES, find_errors
-from ptnt_mm.mmcv_ops import installation
+from ptnt_mm.mmcv_ops import finder, installation
 from ptnt_mm.utils import multimodal
 from ptnt_mm.utils.versions import (
     FORKS,
@@ -116,7 +116,7 @@ def mmcv_row(needed: bool) -> Row:
 
 def operators_row(error: str | None) -> Row:
     """Judge mmcv's operators, and whether programs without ptnt_mm find them."""
-    installation.add_finder()  # as `import ptnt_mm` does
+    finder.add_finder()  # as `import ptnt_mm` does
     kind = installation.source().kind
     if kind == installation.OFFERED and not error:
         problem = "mmdet's and mmseg's own commands do not find them yet"

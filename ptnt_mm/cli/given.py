@@ -19,10 +19,10 @@ from ptnt_mm.weights.published import locate, require_weights
 from ptnt_mm.weights.reader.files import (
     check_written,
     is_address,
+    is_hub_address,
     publishing_folder,
     require_checkpoint,
 )
-from ptnt_mm.weights.reader.hub import is_hub_address
 
 
 def check_given(name: str, args: Namespace) -> None:

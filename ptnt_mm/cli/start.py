@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from importlib import import_module
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ import ptnt_mm
 from ptnt_mm.cli.arguments import Command
 from ptnt_mm.cli.options import COMMANDS, as_flags
 from ptnt_mm.utils.console import exit_status, show_arguments_as
-from ptnt_mm.utils.imports import without_garbage_collection
+from ptnt_mm.utils.imports import let_idle_threads_sleep, without_garbage_collection
 from ptnt_mm.utils.noise import silence_imported, silence_libraries
 from ptnt_mm.utils.terminal import use_terminal
 from ptnt_mm.utils.text import unknown_name
@@ -136,8 +137,11 @@ def importing() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, lambda *_: os._exit(130))
     try:
         announce()
+        let_idle_threads_sleep()
         with without_garbage_collection():
             ptnt_mm.register()
+            if 'torch' in sys.modules:  # not on machines that only run exported files
+                import_module('ptnt_mm.workbench')
             yield
             silence_imported()
             with suppress(ImportError):

@@ -62,9 +62,9 @@ def after_pretrain(file: Path, backbone: str) -> str:
 def after_train(runner: 'Runner', args: Namespace) -> str:
     """The scores of the best evaluation, the paths of the results, and the next commands."""
     from ptnt_mm.config.view import ConfigView
-    from ptnt_mm.engine.run_checkpoints import best_checkpoint, latest_checkpoint
     from ptnt_mm.engine.run_display import display_of
     from ptnt_mm.engine.runner import log_file
+    from ptnt_mm.hooks.run_checkpoints import best_checkpoint, latest_checkpoint
     from ptnt_mm.pages.curves import draw_curves
 
     # As it was given; the runner's path is absolute.
@@ -120,7 +120,7 @@ def before_test(runner: 'Runner', checkpoint: str) -> str:
 
 def after_test(metrics: dict[str, float], runner: 'Runner', args: Namespace) -> str:
     """All scores, those of the classes, and the paths of the results."""
-    from ptnt_mm.engine.hooks.health import NO_FIGURES
+    from ptnt_mm.engine.health import NO_FIGURES
     from ptnt_mm.engine.run_display import display_of
     from ptnt_mm.engine.runner import log_file
 

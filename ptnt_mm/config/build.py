@@ -4,26 +4,25 @@ import copy
 import warnings
 
 from mmengine.config import Config
-from mmengine.model import is_model_wrapper
 from mmengine.registry import MODELS, DefaultScope
 from torch import nn
 
 from ptnt_mm.config.build_errors import explained_building
 from ptnt_mm.config.hosts import import_host
 from ptnt_mm.config.settings import scope_of
-from ptnt_mm.weights.mmengine import require_safe_loading
+from ptnt_mm.weights.mmengine import make_loading_safe
 
 
 def build_model(config: Config, name: str = 'the model') -> nn.Module:
     """Import the host library and build a config's model, with random weights.
 
-    From here on, MMEngine loads checkpoints safely, even with ``PTNT_SAFE_LOADING=0``.
+    From here on, MMEngine loads checkpoints safely.
 
     Raises:
         UserError: if the host cannot be imported, or a constructor refuses its arguments; the
             message begins with ``name``.
     """
-    require_safe_loading()
+    make_loading_safe()
     scope = scope_of(config)
     import_host(scope)
     with (
@@ -39,8 +38,3 @@ def build_model(config: Config, name: str = 'the model') -> nn.Module:
         if config.get('data_preprocessor') is not None:
             settings.setdefault('data_preprocessor', copy.deepcopy(config.data_preprocessor))
         return MODELS.build(settings)
-
-
-def unwrapped(model: nn.Module) -> nn.Module:
-    """The model itself, without a wrapper such as DistributedDataParallel."""
-    return model.module if is_model_wrapper(model) else model

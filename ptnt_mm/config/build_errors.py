@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ptnt_mm.config.causes import Kind, explain, one_line
-from ptnt_mm.config.frames import place_in_own_code
+from ptnt_mm.config.causes import Kind, explain
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.frames import one_line, place_in_own_code
 
 
 @contextmanager

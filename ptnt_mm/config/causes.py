@@ -11,8 +11,6 @@ from enum import Enum, auto
 from typing import Any
 
 from ptnt_mm.config import recognisers as by
-from ptnt_mm.config.frames import failing_line
-from ptnt_mm.utils.errors import message_of
 
 
 class Kind(Enum):
@@ -158,22 +156,3 @@ def explain(error: BaseException, *kinds: Kind) -> Explanation | None:
             texts = (text.format(**found) for text in (cause.what, cause.advice))
             return Explanation(cause.kind, *texts, file=found.get('file', ''))
     return None
-
-
-def one_line(error: BaseException, named: bool = False) -> str:
-    """The first line of an exception's message.
-
-    Args:
-        error: The exception. Without a message, as many assertions are, it is described by its
-            class and the line of code that raised it.
-        named: Whether to put the name of the class before the message too.
-    """
-    name = type(error).__name__
-    message, _, rest = message_of(error).strip().partition('\n')
-    if ' in DataLoader worker process ' in message:
-        # torch makes the worker's traceback the message; its last line has the name, too.
-        return rest.rpartition('\n')[2]
-    message = message.strip()
-    if not message:
-        return ': '.join(filter(None, (name, failing_line(error))))
-    return f'{name}: {message}' if named else message

@@ -6,8 +6,9 @@ import warnings
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 
-from ptnt_mm.config.causes import Kind, explain, one_line
+from ptnt_mm.config.causes import Kind, explain
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.frames import one_line
 from ptnt_mm.utils.imports import without_garbage_collection
 
 

@@ -12,15 +12,15 @@ from types import SimpleNamespace
 from mmengine.config import Config, DictAction
 from mmengine.runner import Runner
 
-from ptnt_mm.config.causes import Kind, explain, one_line
+from ptnt_mm.config.causes import Kind, explain
 from ptnt_mm.config.data_root import use_data_root
-from ptnt_mm.config.frames import place_in_own_code
 from ptnt_mm.config.literals import literal
 from ptnt_mm.config.registered import classes_named
 from ptnt_mm.config.settings import flat_settings, scope_of
 from ptnt_mm.config.zoo import config_from_file, find_config
 from ptnt_mm.models.backbone import full_names, read_arch
 from ptnt_mm.utils.errors import UserError, in_quotes
+from ptnt_mm.utils.frames import one_line, place_in_own_code
 from ptnt_mm.utils.text import first_few, printable, unknown_name
 
 # Top-level keys of a config that MMEngine and the hosts read, besides the runner's arguments.

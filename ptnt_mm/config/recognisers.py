@@ -11,9 +11,9 @@ from pathlib import Path
 
 from mmengine.dist import get_world_size
 
-from ptnt_mm.config.frames import evaluated_split, failed_download, last_built
 from ptnt_mm.config.registered import arguments_of, registered_names
 from ptnt_mm.utils.errors import UserError, message_of
+from ptnt_mm.utils.frames import evaluated_split, failed_download, last_built
 from ptnt_mm.utils.text import unknown_name
 from ptnt_mm.utils.versions import HOST_IMPORTS, HOST_PACKAGES, provider
 

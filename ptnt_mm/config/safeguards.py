@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Mapping
 
-from mmengine.config import Config
+from mmengine.config import Config, ConfigDict
 from mmengine.hooks import CheckpointHook
 from mmengine.runner import IterBasedTrainLoop
 
@@ -17,8 +17,9 @@ CHECKPOINTS, LOOP = 'WholeCheckpointHook', 'RepeatableIterBasedTrainLoop'
 
 
 def added_hooks() -> list[dict]:
-    """The settings of the hooks that are added, from ``configs/_base_/hooks.py``."""
-    return Config.fromfile(config_root() / '_base_' / 'hooks.py').custom_hooks
+    """The settings of the hooks that are added: ``configs/_base_/hooks.py``, and one of ours."""
+    hooks = Config.fromfile(config_root() / '_base_' / 'hooks.py').custom_hooks
+    return [*hooks, ConfigDict(type='HealthHook')]
 
 
 def safeguard_names() -> list[str]:
@@ -72,4 +73,4 @@ def _with_this_package(imports: Mapping) -> dict:
     """Settings of ``custom_imports`` with this package."""
     modules = imports.get('imports') or []
     modules = [modules] if isinstance(modules, str) else list(modules)
-    return dict(imports, imports=list(dict.fromkeys((*modules, 'ptnt_mm'))))
+    return dict(imports, imports=list(dict.fromkeys((*modules, 'ptnt_mm.workbench'))))

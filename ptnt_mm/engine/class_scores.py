@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from mmengine.logging import print_log
 
-from ptnt_mm.config.causes import one_line
 from ptnt_mm.registry import METRICS
+from ptnt_mm.utils.frames import one_line
 
 Rows = list[dict[str, object]]
 """For each class its name under 'class', and then numbers of images and objects, and scores."""

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from mmengine.runner import EpochBasedTrainLoop
 
-from ptnt_mm.config.causes import Kind, explain, one_line
-from ptnt_mm.config.frames import evaluating_runner, place_in_own_code
-from ptnt_mm.engine.run_checkpoints import describe_last_checkpoint
+from ptnt_mm.config.causes import Kind, explain
+from ptnt_mm.hooks.run_checkpoints import describe_last_checkpoint
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.frames import evaluating_runner, one_line, place_in_own_code
 from ptnt_mm.utils.terminal import TRACEBACK
 
 _OF_A_RUN = (Kind.DISK, Kind.STORAGE, Kind.PROCESS, Kind.CONFIG)

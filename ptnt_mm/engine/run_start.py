@@ -14,12 +14,12 @@ from ptnt_mm.config.initial_weights import (
 from ptnt_mm.config.settings import flat_settings
 from ptnt_mm.config.stored import stored_config
 from ptnt_mm.config.view import ConfigView
-from ptnt_mm.engine.run_checkpoints import (
+from ptnt_mm.engine.work_dir import work_dir_of
+from ptnt_mm.hooks.run_checkpoints import (
     best_checkpoint,
     read_latest_checkpoint,
     read_resumable,
 )
-from ptnt_mm.engine.work_dir import work_dir_of
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights.mmengine import without_config
 

@@ -17,7 +17,6 @@ from mmengine.runner import BaseLoop, Runner
 from mmengine.runner.checkpoint import _load_checkpoint_to_model
 from torch.utils.data import DataLoader
 
-from ptnt_mm.config.build import unwrapped
 from ptnt_mm.config.build_errors import explained_building, explained_late_building
 from ptnt_mm.config.causes import Kind, explain
 from ptnt_mm.config.hosts import import_host
@@ -30,7 +29,8 @@ from ptnt_mm.mmcv_ops.installation import source
 from ptnt_mm.utils.atomic_files import sha256
 from ptnt_mm.utils.terminal import FOR_THE_FILE, use_terminal
 from ptnt_mm.utils.versions import VERSIONS, installed, provider
-from ptnt_mm.weights.mmengine import require_safe_loading
+from ptnt_mm.utils.wrappers import unwrapped
+from ptnt_mm.weights.mmengine import make_loading_safe
 
 _SECOND = '%Y%m%d_%H%M%S'  # as in Runner.setup_env
 _PACKAGES = ('ptnt_mm', 'torchvision', 'mmcv', 'numpy', *VERSIONS)
@@ -116,7 +116,7 @@ class QuietRunner(Runner):
 def build_runner(view: ConfigView, checkpoint: dict | None = None) -> Runner:
     """Import the host library and build the runner, with the hooks that every run gets.
 
-    From here on, MMEngine loads checkpoints safely, even with ``PTNT_SAFE_LOADING=0``.
+    From here on, MMEngine loads checkpoints safely.
 
     Args:
         view: The config; it is not changed.
@@ -125,7 +125,7 @@ def build_runner(view: ConfigView, checkpoint: dict | None = None) -> Runner:
     Raises:
         UserError: if the host cannot be imported, or a constructor refuses its arguments.
     """
-    require_safe_loading()
+    make_loading_safe()
     import_host(view.scope)
     config = with_safeguards(view)
     _wait_for_a_free_name(config)

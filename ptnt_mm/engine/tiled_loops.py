@@ -13,7 +13,7 @@ from mmengine.structures import BaseDataElement, InstanceData
 from ptnt_mm.config.settings import loads_annotations, type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.data.tiles import OVERLAP, Tiling
-from ptnt_mm.engine.hooks.corrupt_images import with_pipelines
+from ptnt_mm.hooks.corrupt_images import with_pipelines
 from ptnt_mm.registry import LOOPS
 from ptnt_mm.utils.errors import UserError
 

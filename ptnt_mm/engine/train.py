@@ -20,14 +20,14 @@ from ptnt_mm.config.read import require_keys
 from ptnt_mm.config.stored import changed_settings
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.engine.failures import failures_explained
-from ptnt_mm.engine.hooks.checkpointing import RemoveEarlierRunHook
 from ptnt_mm.engine.launcher import choose_launcher, is_first_process, require_same_start
 from ptnt_mm.engine.modes import use_modes
-from ptnt_mm.engine.run_checkpoints import describe_last_checkpoint, require_fresh
 from ptnt_mm.engine.run_display import display_of
 from ptnt_mm.engine.run_start import Start, choose_start, resume_of
 from ptnt_mm.engine.runner import build_runner, how_to_repeat
 from ptnt_mm.engine.work_dir import create_work_dir, lock_work_dir
+from ptnt_mm.hooks.checkpointing import RemoveEarlierRunHook
+from ptnt_mm.hooks.run_checkpoints import describe_last_checkpoint, require_fresh
 from ptnt_mm.utils.findings import Severity
 from ptnt_mm.utils.terminal import FOR_THE_FILE
 from ptnt_mm.weights.published import require_weights

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mmengine.config import Config
 
+from ptnt_mm.hooks.run_checkpoints import best_checkpoint
 from ptnt_mm.utils.atomic_files import check_folder, check_room
 from ptnt_mm.utils.errors import UserError
 
@@ -55,6 +56,21 @@ def create_work_dir(config: Config, asked: Path | str | None) -> Path:
         ) from error
     config.work_dir = str(work_dir)
     return work_dir
+
+
+def checkpoint_to_use(config: Config, asked: str | None) -> str:
+    """The given checkpoint, or the best one in a config's work dir, or the newest.
+
+    Raises:
+        UserError: if none was given and none exists, or if the config has no work dir.
+    """
+    if asked is not None:
+        return asked
+    work_dir = find_work_dir(config)
+    found = best_checkpoint(work_dir)
+    if found is None:
+        raise UserError(f'{work_dir} contains no checkpoint: train first, or specify one')
+    return str(found)
 
 
 @contextmanager

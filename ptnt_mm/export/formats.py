@@ -20,12 +20,12 @@ from mmengine.utils import to_2tuple
 from torch import Tensor, nn
 from torch.export import Dim, ExportedProgram
 
-from ptnt_mm.config.causes import one_line
 from ptnt_mm.deploy.export_info import KEY, ExportInfo, with_export_info
 from ptnt_mm.export.end_to_end import INPUTS, EndToEndModel
 from ptnt_mm.models.backbone import Backbone
 from ptnt_mm.utils.atomic_files import sha256, write_atomically
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.frames import one_line
 from ptnt_mm.utils.noise import logging_disabled
 from ptnt_mm.utils.text import printable
 

@@ -9,13 +9,13 @@ import cv2
 import numpy as np
 from mmcv.transforms import Compose
 
-from ptnt_mm.config.causes import one_line
 from ptnt_mm.config.settings import loads_annotations, short_name, type_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.data.decoding import NOT_AN_IMAGE, Range, require_pixels
 from ptnt_mm.data.image_files import decoded, read_image
 from ptnt_mm.engine.load_in_range import stated_range
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.frames import one_line
 
 _OF_ARRAYS = ('LoadImageFromNDArray', 'LoadImageFromWebcam')
 _OF_SEVERAL = (

@@ -12,8 +12,7 @@ from torch import nn
 
 from ptnt_mm.config.build import build_model
 from ptnt_mm.config.build_errors import explained_building
-from ptnt_mm.config.causes import one_line
-from ptnt_mm.config.class_names import compare_class_names, find_classes
+from ptnt_mm.config.class_names import find_classes
 from ptnt_mm.config.hosts import HOSTS, import_host
 from ptnt_mm.config.read import require_keys
 from ptnt_mm.config.view import ConfigView
@@ -24,6 +23,8 @@ from ptnt_mm.inference.image_loaders import ConfigLoader, PixelLoader
 from ptnt_mm.inference.predictor import Predictor
 from ptnt_mm.utils.colours import class_colours
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.frames import one_line
+from ptnt_mm.weights.class_names import compare_class_names
 from ptnt_mm.weights.mmengine import load_strictly
 
 _logger = logging.getLogger(__name__)

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from ptnt_mm.config.causes import Kind, explain
-from ptnt_mm.config.frames import failing_line
 from ptnt_mm.data.decoding import Range
 from ptnt_mm.data.image_files import (
     Images,
@@ -28,6 +27,7 @@ from ptnt_mm.inference.predictor import Image, Predictor
 from ptnt_mm.inference.video import Movie, Video, Window, open_video
 from ptnt_mm.utils.atomic_files import fitted_name, remove_partials, write_atomically
 from ptnt_mm.utils.errors import UserError, message_of
+from ptnt_mm.utils.frames import failing_line
 from ptnt_mm.utils.progress import new_bar
 from ptnt_mm.utils.text import counted, printable
 

@@ -7,16 +7,15 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
-from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec
-from importlib.util import find_spec, spec_from_file_location
+from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.util import find_spec
 from pathlib import Path
 from runpy import run_path
 
+from ptnt_mm.mmcv_ops.finder import EXTENSION, Finder
 from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.versions import FORKS, VERSIONS, is_within, provider
-
-EXTENSION = Path(__file__).with_name('extension.py')
 
 COMPILED, INSTALLED, OFFERED, FOREIGN, NONE = (
     'compiled',
@@ -26,24 +25,6 @@ COMPILED, INSTALLED, OFFERED, FOREIGN, NONE = (
     'none',
 )
 """Providers of mmcv's operators: `Source.kind`."""
-
-
-class _Finder:
-    """Finds only ``mmcv._ext``, and only if no other finder does."""
-
-    @staticmethod
-    def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        """Load our extension under mmcv's name."""
-        return spec_from_file_location(name, EXTENSION) if name == 'mmcv._ext' else None
-
-
-def add_finder() -> None:
-    """Provide ``import mmcv._ext`` in this process if mmcv has no extension.
-
-    Costs nothing until ``mmcv.ops`` is imported.
-    """
-    if _Finder not in sys.meta_path:
-        sys.meta_path.append(_Finder)
 
 
 @dataclass(frozen=True)
@@ -65,7 +46,7 @@ def source() -> Source:
     written = folder / '_ext.py'
     if written.exists():
         return Source(INSTALLED if is_ours(written) else FOREIGN, written)
-    return Source(OFFERED, EXTENSION) if _Finder in sys.meta_path else Source(NONE)
+    return Source(OFFERED, EXTENSION) if Finder in sys.meta_path else Source(NONE)
 
 
 def install() -> str:

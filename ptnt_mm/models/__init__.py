@@ -6,7 +6,6 @@ Importing this package also registers the constructors in ``optimizer.py``.
 from ptnt_mm.models import optimizer  # noqa: F401
 from ptnt_mm.models.classifiers import PlainClassifier, PyramidTNTClassifier
 from ptnt_mm.models.cpvt import CPVT
-from ptnt_mm.models.distillation import BackboneTeacher, FeatureDistiller, TimmTeacher
 from ptnt_mm.models.necks import (
     AveragePoolNeck,
     FinerLevelNeck,
@@ -22,8 +21,6 @@ __all__ = [
     'CPVT',
     'TNT',
     'AveragePoolNeck',
-    'BackboneTeacher',
-    'FeatureDistiller',
     'FinerLevelNeck',
     'LegacyTNT',
     'PlainClassifier',
@@ -32,6 +29,5 @@ __all__ = [
     'ResampledMapsNeck',
     'SimpleFeaturePyramid',
     'TimmFeatures',
-    'TimmTeacher',
     'TransposedConvNeck',
 ]

@@ -13,10 +13,9 @@ from mmengine.registry import DefaultScope
 
 from ptnt_mm.check.trial.setup import undisturbed
 from ptnt_mm.config.build import build_model
-from ptnt_mm.config.causes import one_line
 from ptnt_mm.project.backbone_table import NO_WEIGHTS, PUBLISHED, row_of, rows, starts
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.weights.pretrained import try_pretrained
+from ptnt_mm.utils.frames import one_line
 from ptnt_mm.weights.published import (
     INSTALLED,
     is_installed,
@@ -26,6 +25,7 @@ from ptnt_mm.weights.published import (
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 from ptnt_mm.weights.reader.files import is_address
 from ptnt_mm.weights.reader.read import cached_file, is_reachable
+from ptnt_mm.weights.tracing import try_pretrained
 
 # Learning rates from pretrained weights and from random initialisation.
 _LR_PRETRAINED, _LR_RANDOM = 1e-4, 1e-3

@@ -12,7 +12,6 @@ from mmengine.config import Config
 from mmengine.dist import is_main_process
 from torch import Tensor
 
-from ptnt_mm.config.build import unwrapped
 from ptnt_mm.config.read import apply_options, read_config
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.config.zoo import config_root
@@ -22,9 +21,9 @@ from ptnt_mm.data.labels import LabelledImage, Labels
 from ptnt_mm.data.recognise import skip_damaged, summary
 from ptnt_mm.engine.launcher import is_first_process, number_of_processes
 from ptnt_mm.engine.load_in_range import stated_range
-from ptnt_mm.engine.run_checkpoints import best_checkpoint
 from ptnt_mm.engine.train import train
 from ptnt_mm.engine.work_dir import find_work_dir
+from ptnt_mm.hooks.run_checkpoints import best_checkpoint
 from ptnt_mm.project.backbone_table import PUBLISHED, is_run
 from ptnt_mm.project.backbones import (
     MeasuredBackbone,
@@ -37,9 +36,11 @@ from ptnt_mm.utils.atomic_files import check_new, write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.numbers import require_integer
 from ptnt_mm.utils.text import counted
+from ptnt_mm.utils.wrappers import unwrapped
 from ptnt_mm.version import __version__
-from ptnt_mm.weights.files import as_safetensors, plain_settings, saved
+from ptnt_mm.weights.files import as_safetensors, saved
 from ptnt_mm.weights.names import Weights
+from ptnt_mm.weights.networks import plain_settings
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 from ptnt_mm.weights.reader.files import check_written
 

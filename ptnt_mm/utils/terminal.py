@@ -21,7 +21,7 @@ TRACEBACK = 'What failed:'
 """Prefix of a message for the log file that the terminal summarises in one line."""
 
 _EXPLAINED = 'The testing results of the whole dataset is empty'
-"""An error of mmdet's metrics that `ptnt_mm.engine.hooks.health` explains; training continues."""
+"""An error of mmdet's metrics that `ptnt_mm.engine.health` explains; training continues."""
 
 _WIDTH = 100  # characters in a file or a pipe
 

@@ -5,7 +5,7 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -28,8 +28,13 @@ from ptnt_mm.weights.identity import Identity, identify, looks_like
 from ptnt_mm.weights.names import Weights, by_our_names, whose_names
 from ptnt_mm.weights.networks import Network, family, trunk_roots
 from ptnt_mm.weights.published import locate
-from ptnt_mm.weights.reader.files import check_written, is_address, publishing_folder
-from ptnt_mm.weights.reader.hub import is_hub_address, read_address
+from ptnt_mm.weights.reader.files import (
+    check_written,
+    is_address,
+    is_hub_address,
+    publishing_folder,
+)
+from ptnt_mm.weights.reader.hub import read_address
 from ptnt_mm.weights.reader.read import read_checkpoint
 from ptnt_mm.weights.reader.tensors_file import read_metadata, require_package
 
@@ -219,12 +224,6 @@ def _unused(checkpoint: dict, entry: str, keys: list[str]) -> list[str]:
         entries = [key for key, value in checkpoint.items() if not isinstance(value, plain)]
         unused += [str(key) for key in entries if key != entry]
     return unused
-
-
-def plain_settings(network: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a network for the metadata of its weights, which do not show all of them."""
-    stated = {key: value for key, value in network.items() if key != 'init_cfg'}
-    return json.loads(json.dumps(stated, default=str))
 
 
 def saved(content: dict) -> bytes:

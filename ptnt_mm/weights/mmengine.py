@@ -1,8 +1,9 @@
 """MMEngine's checkpoint loading, made safe and strict.
 
-Safe: our reader loads every checkpoint for MMEngine (``init_cfg``, ``load_from``, resume, test,
-inferencers) without running code in it. The config that MMEngine stores as Python text is dropped
-on the way: ``Runner.resume`` and the inferencers would execute it.
+Safe: after a call of :func:`make_loading_safe`, our reader loads every checkpoint for MMEngine
+(``init_cfg``, ``load_from``, resume, test, inferencers) without running code in it. The config that
+MMEngine stores as Python text is dropped on the way: ``Runner.resume`` and the inferencers would
+execute it.
 
 Strict: a whole model is loaded only if each weight fits. MMEngine only warns.
 """
@@ -67,23 +68,18 @@ def without_config(checkpoint: Any) -> Any:
 def make_loading_safe() -> None:
     """Make MMEngine load every checkpoint in this process with our reader.
 
-    Calling it again is harmless.
-    """
-    # torchvision://, open-mmlab:// and mmcls:// addresses are resolved by it; MMEngine's own uses
-    # torch.hub, which runs code from its cache folder.
-    mmengine_checkpoint.load_from_http = load_from_file
-    CheckpointLoader.register_scheme(['', 'http://', 'https://'], load_from_file, force=True)
-    CheckpointLoader.load_checkpoint = staticmethod(_load_safely)
-
-
-def require_safe_loading() -> None:
-    """Load safely from here on, even with ``PTNT_SAFE_LOADING=0``.
+    Our commands, the functions of ``ptnt_mm.api`` and :class:`CheckpointGuardHook` call it, and
+    ``import ptnt_mm`` does not. Calling it again is harmless.
 
     Raises:
         CheckpointError: if an environment variable makes torch load unsafely.
     """
     refuse_forced_unsafe_loading()
-    make_loading_safe()
+    # torchvision://, open-mmlab:// and mmcls:// addresses are resolved by it; MMEngine's own uses
+    # torch.hub, which runs code from its cache folder.
+    mmengine_checkpoint.load_from_http = load_from_file
+    CheckpointLoader.register_scheme(['', 'http://', 'https://'], load_from_file, force=True)
+    CheckpointLoader.load_checkpoint = staticmethod(_load_safely)
 
 
 def load_from_file(filename: str, map_location: Any = 'cpu') -> dict:
@@ -114,7 +110,7 @@ def load_strictly(model: nn.Module, filename: str) -> dict:
     Raises:
         CheckpointError: if it cannot be read, does not fit the model, or contains NaN or infinity.
     """
-    require_safe_loading()
+    make_loading_safe()
     checkpoint = CheckpointLoader.load_checkpoint(filename, 'cpu', logger='silent')
     require_fitting(checkpoint, model, Whole(), filename)
     mmengine_checkpoint._load_checkpoint_to_model(model, checkpoint)

@@ -4,6 +4,7 @@ A class makes them in its own file, and everything else reads them here: this pa
 no network.
 """
 
+import json
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -119,3 +120,9 @@ def family() -> dict[str, type[Network]]:
 def trunk_roots() -> frozenset[str]:
     """First parts of the names of all networks' weights."""
     return frozenset(root for network in family().values() for root in network.roots)
+
+
+def plain_settings(network: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a network for the metadata of its weights, which do not show all of them."""
+    stated = {key: value for key, value in network.items() if key != 'init_cfg'}
+    return json.loads(json.dumps(stated, default=str))

@@ -14,7 +14,6 @@ from ptnt_mm.weights.fit import LoadReport, Trunk, fit
 from ptnt_mm.weights.published import locate
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 from ptnt_mm.weights.reader.read import read_checkpoint
-from ptnt_mm.weights.tracing import trace
 
 
 @torch.no_grad()
@@ -51,24 +50,6 @@ def load_pretrained(
     named = source if is_content else checkpoint
     print_log(f'Weights from {named} ({stored.entry}):\n{report.table()}', logger=logger)
     return report
-
-
-def try_pretrained(part: nn.Module) -> LoadReport:
-    """Load the weights that a part of a model names, as the start of a run does, without a log.
-
-    A file that does not fit is an error, also for networks that load it by themselves.
-
-    Args:
-        part: One of :func:`pretrained_parts`. Only one with a ``pretrained_part`` is changed.
-
-    Raises:
-        CheckpointError: As :func:`load_pretrained` and :func:`~ptnt_mm.weights.tracing.trace`; NaN
-            and infinity are found only in one with a ``pretrained_part``.
-    """
-    init = pretrained_init(part.init_cfg)
-    if (network := getattr(part, 'pretrained_part', None)) is not None:
-        return load_pretrained(network, init['checkpoint'], init.get('prefix'), logger='silent')
-    return trace(part, init['checkpoint'])
 
 
 def pretrained_parts(model: nn.Module) -> Iterator[tuple[str, nn.Module, str]]:

@@ -21,6 +21,7 @@ from ptnt_mm.utils.text import printable
 from ptnt_mm.weights.files import as_safetensors, saved
 from ptnt_mm.weights.fit import OTHER_FILE, LoadReport, may_lack, misfit, only_tensors
 from ptnt_mm.weights.names import Weights
+from ptnt_mm.weights.pretrained import load_pretrained, pretrained_init
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 from ptnt_mm.weights.reader.read import local_file, read_checkpoint
 
@@ -28,6 +29,25 @@ _FIRST = 4096  # label of the first tensor: larger than any weight, and exact in
 
 _BESIDE_BACKBONES = re.compile(r'head|fc\b|classifier|logit|norm|decoder|token|neck|num_batches')
 """Parts that a file may have and a backbone has not."""
+
+
+def try_pretrained(part: nn.Module) -> LoadReport:
+    """Load the weights that a part of a model names, as the start of a run does, without a log.
+
+    A file that does not fit is an error, also for networks that load it by themselves.
+
+    Args:
+        part: One of :func:`~ptnt_mm.weights.pretrained.pretrained_parts`. Only one with a
+            ``pretrained_part`` is changed.
+
+    Raises:
+        CheckpointError: As :func:`~ptnt_mm.weights.pretrained.load_pretrained` and :func:`trace`;
+            NaN and infinity are found only in one with a ``pretrained_part``.
+    """
+    init = pretrained_init(part.init_cfg)
+    if (network := getattr(part, 'pretrained_part', None)) is not None:
+        return load_pretrained(network, init['checkpoint'], init.get('prefix'), logger='silent')
+    return trace(part, init['checkpoint'])
 
 
 def trace(network: nn.Module, file: str) -> LoadReport:

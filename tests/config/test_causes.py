@@ -13,10 +13,11 @@ from torch import nn
 from torch.utils.data import DataLoader
 
 from ptnt_mm.config.build_errors import explain_build_error, explained_late_building
-from ptnt_mm.config.causes import CAUSES, Kind, explain, one_line
+from ptnt_mm.config.causes import CAUSES, Kind, explain
 from ptnt_mm.config.hosts import import_host
 from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.frames import one_line
 
 
 class Base(nn.Module):

@@ -7,8 +7,8 @@ import torch
 from mmengine.fileio import get_file_backend
 from toy import evaluated, names, quick, toy_config, toy_iterations, train
 
-from ptnt_mm.engine.hooks.checkpointing import WHOLE_FILES, AtomicFileBackend
-from ptnt_mm.engine.run_checkpoints import latest_checkpoint
+from ptnt_mm.hooks.checkpointing import WHOLE_FILES, AtomicFileBackend
+from ptnt_mm.hooks.run_checkpoints import latest_checkpoint
 from ptnt_mm.utils.errors import UserError
 
 pytestmark = pytest.mark.slow

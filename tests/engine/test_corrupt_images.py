@@ -14,8 +14,8 @@ from torch.utils.data import DataLoader
 from toy import ToyNoise, evaluated, log_of, toy_config, toy_iterations, train
 
 from ptnt_mm.engine.failures import failures_explained
-from ptnt_mm.engine.hooks.corrupt_images import SkipCorruptImagesHook, _NamingImages
-from ptnt_mm.engine.repeat import EndlessLoader
+from ptnt_mm.hooks.corrupt_images import SkipCorruptImagesHook, _NamingImages
+from ptnt_mm.hooks.repeat import EndlessLoader
 from ptnt_mm.utils.errors import UserError
 
 
@@ -222,7 +222,7 @@ def test_corrupt_mmseg_images_and_masks_are_replaced(tmp_path: Path, monkeypatch
         img_suffix='.png', metainfo=dict(classes=('a',)), pipeline=steps,
     )  # fmt: skip
     said = []
-    module = 'ptnt_mm.engine.hooks.corrupt_images'
+    module = 'ptnt_mm.hooks.corrupt_images'
     monkeypatch.setattr(f'{module}.print_log', lambda text, **_: said.append(text))
     loader = DataLoader(
         data, batch_size=2, sampler=InfiniteSampler(data, seed=0), collate_fn=pseudo_collate

@@ -11,7 +11,7 @@ from mmengine.structures import BaseDataElement, PixelData
 from PIL import Image
 from torch import nn
 
-from ptnt_mm.engine.hooks.drawing import DrawPredictionsHook
+from ptnt_mm.engine.drawing import DrawPredictionsHook
 from ptnt_mm.utils.errors import UserError
 
 META = dict(classes=('rest', 'road'), palette=[(0, 0, 0), (200, 100, 50)])

@@ -10,7 +10,7 @@ from mmengine.visualization import Visualizer
 from PIL import Image
 
 from ptnt_mm.drawing.class_drawings import write_lines
-from ptnt_mm.engine.hooks.drawing import DrawValidationHook
+from ptnt_mm.engine.drawing import DrawValidationHook
 
 
 def test_the_first_images_of_every_evaluation(tmp_path: Path):

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset, Sampler
 from toy import ToyDataset, ToyNoise
 
-from ptnt_mm.engine.repeat import BatchStream, EndlessLoader
+from ptnt_mm.hooks.repeat import BatchStream, EndlessLoader
 from ptnt_mm.utils.errors import UserError
 
 pytestmark = pytest.mark.slow
@@ -63,7 +63,7 @@ def test_no_two_samples_have_the_same_numbers():
 def test_seeds_and_processes_have_numbers_of_their_own(monkeypatch):
     one, other = endless(), endless()
     other.begin(seed=8, iteration=0)
-    monkeypatch.setattr('ptnt_mm.engine.repeat.get_rank', lambda: 1)
+    monkeypatch.setattr('ptnt_mm.hooks.repeat.get_rank', lambda: 1)
     second = endless()
     first = [torch.stack(next(iter(loader))['inputs']) for loader in (one, other, second)]
     assert len(torch.stack(first)[..., 1:].unique()) == 3 * 4 * 3
@@ -132,7 +132,7 @@ def test_attributes_set_by_hooks_reach_the_wrapped_data_set():
 def test_in_two_processes_the_length_is_mmengines(monkeypatch, sampler: type, length: int):
     """Ten rows: MMEngine's InfiniteSampler counts all of them, in three batches."""
     monkeypatch.setattr('mmengine.dataset.sampler.get_dist_info', lambda: (1, 2))
-    monkeypatch.setattr('ptnt_mm.engine.repeat.get_rank', lambda: 1)
+    monkeypatch.setattr('ptnt_mm.hooks.repeat.get_rank', lambda: 1)
     data = Counted(pipeline=[ToyNoise()])
     theirs = DataLoader(data, sampler=sampler(data, seed=5), batch_size=4)
     assert len(EndlessLoader(theirs)) == len(theirs) == length

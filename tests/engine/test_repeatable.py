@@ -7,8 +7,8 @@ import pytest
 import torch
 from toy import ToyModel, same, toy_config, train
 
-from ptnt_mm.engine.repeat import _start_worker
-from ptnt_mm.engine.run_checkpoints import latest_checkpoint
+from ptnt_mm.hooks.repeat import _start_worker
+from ptnt_mm.hooks.run_checkpoints import latest_checkpoint
 
 pytestmark = pytest.mark.slow
 

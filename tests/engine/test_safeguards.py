@@ -15,7 +15,7 @@ from ptnt_mm.config.safeguards import added_hooks, safeguard_names, with_safegua
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.config.zoo import config_from_file
 from ptnt_mm.engine import hooks
-from ptnt_mm.engine.hooks.health import HealthHook
+from ptnt_mm.engine.health import HealthHook
 
 HOOKS = [hook.type for hook in added_hooks()]
 

@@ -10,7 +10,7 @@ from mmengine.runner import ValLoop
 from torch import Tensor
 from toy import ToyModel, evaluated, log_of, names, same, toy_iterations, train
 
-from ptnt_mm.engine.run_checkpoints import latest_checkpoint
+from ptnt_mm.hooks.run_checkpoints import latest_checkpoint
 
 pytestmark = pytest.mark.slow
 

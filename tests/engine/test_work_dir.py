@@ -11,16 +11,15 @@ from mmengine.config import Config
 from toy import quick, toy_config
 
 from ptnt_mm.config.view import ConfigView
-from ptnt_mm.engine.hooks.checkpointing import RemoveEarlierRunHook
-from ptnt_mm.engine.run_checkpoints import (
-    checkpoint_to_use,
+from ptnt_mm.engine.runner import build_runner
+from ptnt_mm.engine.work_dir import checkpoint_to_use, create_work_dir
+from ptnt_mm.hooks.checkpointing import RemoveEarlierRunHook
+from ptnt_mm.hooks.run_checkpoints import (
     describe_last_checkpoint,
     latest_checkpoint,
     read_latest_checkpoint,
     require_fresh,
 )
-from ptnt_mm.engine.runner import build_runner
-from ptnt_mm.engine.work_dir import create_work_dir
 from ptnt_mm.utils.errors import UserError
 
 

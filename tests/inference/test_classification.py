@@ -14,8 +14,8 @@ from torch import nn
 
 import ptnt_mm
 from ptnt_mm.config.view import ConfigView
+from ptnt_mm.engine.drawing import DrawPredictionsHook
 from ptnt_mm.engine.evaluation_outputs import add_drawing
-from ptnt_mm.engine.hooks.drawing import DrawPredictionsHook
 from ptnt_mm.inference.infer import closing_lines
 from ptnt_mm.inference.load import load_predictor
 from ptnt_mm.inference.predictor import Predictor

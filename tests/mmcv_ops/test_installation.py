@@ -15,7 +15,7 @@ from mmcv import ops
 from repository import ROOT
 
 from ptnt_mm.cli.main import run
-from ptnt_mm.mmcv_ops import installation
+from ptnt_mm.mmcv_ops import finder, installation
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.versions import provider
 
@@ -69,7 +69,7 @@ def only_plain(monkeypatch):
 def test_status_differs_between_programs_while_nothing_is_installed(mmcv_folder, capsys):
     everywhere, after_us = outcomes(capsys)
     assert everywhere.startswith('fails: ') and '_ext' in everywhere
-    assert after_us.startswith('works, ptnt_mm') and str(installation.EXTENSION) in after_us
+    assert after_us.startswith('works, ptnt_mm') and str(finder.EXTENSION) in after_us
 
 
 def test_status_of_our_file(mmcv_folder, capsys, only_plain):
@@ -130,14 +130,14 @@ def test_read_only_folder_is_refused(mmcv_folder):
 
 
 def test_the_finder_is_for_one_module_and_added_once(monkeypatch):
-    installation.add_finder()
-    finders = [finder for finder in sys.meta_path if finder is installation._Finder]
+    finder.add_finder()
+    finders = [each for each in sys.meta_path if each is finder.Finder]
     assert len(finders) == 1
     # After Python's finders, so that a compiled extension comes first.
-    assert sys.meta_path.index(installation._Finder) > sys.meta_path.index(PathFinder)
-    assert installation._Finder.find_spec('mmcv._ext').origin == str(installation.EXTENSION)
+    assert sys.meta_path.index(finder.Finder) > sys.meta_path.index(PathFinder)
+    assert finder.Finder.find_spec('mmcv._ext').origin == str(finder.EXTENSION)
     for name in ('mmcv', '_ext', 'mmcv._ext2', 'torchvision._C'):
-        assert installation._Finder.find_spec(name) is None
+        assert finder.Finder.find_spec(name) is None
 
 
 def lite(folder: Path) -> Path:

@@ -16,8 +16,7 @@ from ptnt_mm.cli.main import run
 from ptnt_mm.config.read import read_config
 from ptnt_mm.config.view import SPLITS, ConfigView
 from ptnt_mm.data.labels import Outcome
-from ptnt_mm.engine.run_checkpoints import checkpoint_to_use
-from ptnt_mm.engine.work_dir import work_dir_of
+from ptnt_mm.engine.work_dir import checkpoint_to_use, work_dir_of
 from ptnt_mm.project import backbone_table
 from ptnt_mm.project.backbone_table import row_of
 from ptnt_mm.project.create import PROBLEMS, create_project

@@ -19,11 +19,11 @@ from ptnt_mm.check.coco_annotations import DetectionDataset, index
 from ptnt_mm.check.data_sets import LoadedDataset, evenly_spread
 from ptnt_mm.check.trial.failed_steps import StepFailure, at, describe
 from ptnt_mm.check.trial.setup import collate_of, load_samples, shrunk, sides, undisturbed
-from ptnt_mm.config.frames import failing_line, failing_part
 from ptnt_mm.config.registered import arguments_of, classes_named
 from ptnt_mm.config.settings import dicts_within, short_name, type_name
 from ptnt_mm.config.view import ConfigView, Split, local_path
 from ptnt_mm.utils.findings import Finding, error, note, ok, warning
+from ptnt_mm.utils.frames import failing_line, failing_part
 from ptnt_mm.utils.text import first_few, suggest
 
 _META_KEYS = ('img_id', 'img_path', 'ori_shape', 'img_shape', 'pad_shape', 'scale_factor', 'flip',

@@ -5,16 +5,17 @@ from contextlib import contextmanager
 
 from torch import nn
 
-from ptnt_mm.config.causes import Kind, explain, one_line
-from ptnt_mm.config.frames import (
-    failing_part,
-    failing_transform,
-    place_in_own_code,
-    running_objects,
-)
+from ptnt_mm.config.causes import Kind, explain
 from ptnt_mm.config.settings import dicts_within, short_name
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.console import show_traceback
+from ptnt_mm.utils.frames import (
+    failing_part,
+    failing_transform,
+    one_line,
+    place_in_own_code,
+    running_objects,
+)
 
 NOT_COMPLETED = 'this check could not be completed'
 """The start of the message about an exception in a check itself."""

@@ -15,7 +15,6 @@ from ptnt_mm.check.class_names import findings_of_names
 from ptnt_mm.check.network import strides_of_parts
 from ptnt_mm.check.trial.setup import undisturbed
 from ptnt_mm.config.build import build_model
-from ptnt_mm.config.causes import one_line
 from ptnt_mm.config.hosts import import_host
 from ptnt_mm.config.view import SPLITS, ConfigView
 from ptnt_mm.data.decoding import Range, read_rgb
@@ -30,6 +29,7 @@ from ptnt_mm.project.create import PROBLEMS
 from ptnt_mm.utils.colours import as_hex, palette_of
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity, of_kind
+from ptnt_mm.utils.frames import one_line
 from ptnt_mm.utils.text import counted, first_few
 from ptnt_mm.version import __version__
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from ptnt_mm.check.data_sets import LoadedDataset
 from ptnt_mm.check.trial.setup import load_samples, undisturbed
 from ptnt_mm.config.view import ConfigView
-from ptnt_mm.engine.repeat import seed_cpu
+from ptnt_mm.hooks.repeat import seed_cpu
 from ptnt_mm.pages.page import class_map, outline, photograph
 from ptnt_mm.utils.colours import as_hex, ink_on, palette_of
 

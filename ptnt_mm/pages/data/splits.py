@@ -15,13 +15,13 @@ from numpy.typing import ArrayLike
 from ptnt_mm.check.data_sets import LoadedDataset, as_names, find_data_sets
 from ptnt_mm.check.image_lists import loading_of
 from ptnt_mm.check.trial.setup import undisturbed
-from ptnt_mm.config.causes import one_line
 from ptnt_mm.config.settings import type_name
 from ptnt_mm.config.view import SPLITS, ConfigView
 from ptnt_mm.data.copies import crossing, digest, look
 from ptnt_mm.data.image_files import ON_THEIR_SIDE, decoded
 from ptnt_mm.data.many_files import on_threads
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.frames import one_line
 
 _MASKS_WITH_REGIONS = 500
 """The number of masks of a data set, evenly spread, in which regions are looked for."""

@@ -9,11 +9,11 @@ from pathlib import Path
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
-from ptnt_mm.config.causes import one_line
 from ptnt_mm.data.coco import read_json
 from ptnt_mm.engine.class_scores import class_ap, known_score
 from ptnt_mm.engine.coco_evaluation import FullCocoEval
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.frames import one_line
 
 LIMIT = 100
 """COCO's limit of detections of a class in an image."""

@@ -9,13 +9,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ptnt_mm.config.causes import one_line
 from ptnt_mm.engine.test import test
 from ptnt_mm.engine.work_dir import work_dir_of
 from ptnt_mm.pages.report.training_run import TrainingRun, read_run
 from ptnt_mm.utils.atomic_files import check_new
 from ptnt_mm.utils.console import fitted, for_user
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.frames import one_line
 
 _PACKAGES = 'altair jinja2 pycocotools scikit-learn vl-convert-python'  # the extra `vis`
 

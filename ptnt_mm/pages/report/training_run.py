@@ -14,8 +14,8 @@ from ptnt_mm.config.hosts import import_host
 from ptnt_mm.config.read import read_config
 from ptnt_mm.config.settings import short_name, type_name
 from ptnt_mm.config.view import ConfigView
-from ptnt_mm.engine.run_checkpoints import best_checkpoint
 from ptnt_mm.engine.scalar_logs import TrainingLog, metrics_of, read_training_log, scalar_files
+from ptnt_mm.hooks.run_checkpoints import best_checkpoint
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted, format_bytes
 

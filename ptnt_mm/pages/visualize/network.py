@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from ptnt_mm.config.build import build_model
 from ptnt_mm.config.build_errors import explained_building
-from ptnt_mm.config.causes import one_line
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.inference.image_loaders import PixelLoader
 from ptnt_mm.inference.load import load_predictor, move
@@ -20,6 +19,7 @@ from ptnt_mm.models.backbone import find_trunk
 from ptnt_mm.pages.visualize.recording import Recording, record
 from ptnt_mm.pages.visualize.scene import Prediction, predict
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.frames import one_line
 from ptnt_mm.utils.noise import logging_disabled
 from ptnt_mm.weights.pretrained import load_pretrained, pretrained_init
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError

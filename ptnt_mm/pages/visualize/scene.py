@@ -5,13 +5,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ptnt_mm.config.causes import one_line
 from ptnt_mm.inference.predictor import Image, Predictor
 from ptnt_mm.models.tokens import Grid
 from ptnt_mm.pages.page import class_map, outline
 from ptnt_mm.pages.visualize.panels import Box
 from ptnt_mm.pages.visualize.recording import BlockRecord, Recording, Size
 from ptnt_mm.utils.colours import as_hex, ink_on, palette_of
+from ptnt_mm.utils.frames import one_line
 
 
 class ChosenPlace(NamedTuple):

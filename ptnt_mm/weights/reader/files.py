@@ -6,9 +6,13 @@ from pathlib import Path
 
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
-from ptnt_mm.weights.reader.hub import is_hub_address
 
 _HEAD = 512  # bytes of a file that identify its format
+
+
+def is_hub_address(path: object) -> bool:
+    """Whether this begins as the address of a hub does."""
+    return str(path).startswith('hf:')
 
 
 def is_address(checkpoint: str | Path) -> bool:
@@ -20,6 +24,12 @@ def require_checkpoint(checkpoint: str | Path) -> None:
     """Raise a CheckpointError as :func:`check_file` for a path; an address is not opened."""
     if not is_address(checkpoint):
         check_file(Path(checkpoint).expanduser())
+
+
+def is_mindspore_file(file: Path) -> bool:
+    """Whether a file is MindSpore's; other programs write ``.ckpt`` files too."""
+    with file.open('rb') as stream:
+        return file.suffix == '.ckpt' and stream.read(1) == b'\n'
 
 
 def check_written(file: Path) -> None:

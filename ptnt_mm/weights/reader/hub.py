@@ -37,11 +37,6 @@ class HubAddress(NamedTuple):
     file: str | None = None  # path in the repository; None for its file of weights
 
 
-def is_hub_address(path: object) -> bool:
-    """Whether this begins as the address of a hub does."""
-    return str(path).startswith('hf:')
-
-
 def read_address(address: str) -> HubAddress:
     """Split an address into its parts.
 

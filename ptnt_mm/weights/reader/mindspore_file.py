@@ -28,12 +28,6 @@ _DTYPES = {
 }
 
 
-def is_mindspore_file(file: Path) -> bool:
-    """Whether a file is MindSpore's; other programs write ``.ckpt`` files too."""
-    with file.open('rb') as stream:
-        return file.suffix == '.ckpt' and stream.read(1) == b'\n'
-
-
 def load_mindspore(file: Path, map_location: Any) -> dict[str, Tensor]:
     """Read all tensors of a file.
 

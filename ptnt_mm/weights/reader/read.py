@@ -16,10 +16,9 @@ import torch
 from mmengine.dist import barrier, get_rank
 
 from ptnt_mm.utils.atomic_files import sha256, temporary_name
-from ptnt_mm.utils.progress import watched
-from ptnt_mm.weights.reader import archive, hub, mindspore_file, tensors_file
+from ptnt_mm.weights.reader import archive, hub, tensors_file
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
-from ptnt_mm.weights.reader.files import check_file, is_address
+from ptnt_mm.weights.reader.files import check_file, is_address, is_hub_address, is_mindspore_file
 
 _TIMEOUT = 30.0  # seconds without an answer from a server
 _IMPATIENCE = 3.0  # where a file would be useful but is not needed
@@ -61,7 +60,7 @@ def read_checkpoint(path: str | os.PathLike, map_location: Any = 'cpu') -> dict:
         return _read(file, map_location)
     except CheckpointError as error:
         # A file that was truncated or changed in transit must not stay in the cache.
-        hub.remove(file if hub.is_hub_address(path) else cache_path(str(path)))
+        hub.remove(file if is_hub_address(path) else cache_path(str(path)))
         raise CheckpointError(f'{error} (it came from {path}, and was removed)') from error
 
 
@@ -70,8 +69,10 @@ def _read(file: Path, map_location: Any) -> dict:
     try:
         if file.suffix == '.safetensors':
             return tensors_file.load_safetensors(file, map_location)
-        if mindspore_file.is_mindspore_file(file):
-            return mindspore_file.load_mindspore(file, map_location)
+        if is_mindspore_file(file):
+            from ptnt_mm.weights.reader.mindspore_file import load_mindspore  # rare
+
+            return load_mindspore(file, map_location)
         checkpoint = archive.load_torch_file(file, map_location)
         if not isinstance(checkpoint, dict):
             what = type(checkpoint).__name__
@@ -114,7 +115,7 @@ def refuse_forced_unsafe_loading() -> None:
 
 def local_file(checkpoint: str | Path) -> Path:
     """Path of a checkpoint's file; for an address, where the download is cached."""
-    if hub.is_hub_address(checkpoint):
+    if is_hub_address(checkpoint):
         return hub.download(str(checkpoint))
     if is_address(checkpoint):
         return cache_path(str(checkpoint))
@@ -187,7 +188,7 @@ def _download(url: str) -> Path:
 
 def _fetch(url: str) -> Path:
     """The cached file of an address; downloads it first if necessary, and compares its hash."""
-    if hub.is_hub_address(url):
+    if is_hub_address(url):
         return hub.download(url)
     address = urldefrag(url).url
     expected = _expected_hash(url)
@@ -222,6 +223,8 @@ def _expected_hash(url: str) -> str:
 
 def _save(address: str, file: Path) -> None:
     """Save what an address sends as a file, completely or not at all."""
+    from ptnt_mm.utils.progress import watched  # draws with rich
+
     file.parent.mkdir(parents=True, exist_ok=True)
     partial = temporary_name(file, 'partial')
     try:

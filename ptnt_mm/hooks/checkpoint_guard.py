@@ -3,14 +3,14 @@
 from typing import Any
 
 from mmengine.hooks import Hook
-from mmengine.model import BaseTTAModel, is_model_wrapper
 from mmengine.optim import OptimWrapper
 from mmengine.runner import BaseLoop
 
-from ptnt_mm.config.class_names import compare_class_names
 from ptnt_mm.registry import HOOKS
+from ptnt_mm.utils.wrappers import unwrapped
+from ptnt_mm.weights.class_names import compare_class_names
 from ptnt_mm.weights.fit import BackboneOfWhole, Whole
-from ptnt_mm.weights.mmengine import require_fitting, without_config
+from ptnt_mm.weights.mmengine import make_loading_safe, require_fitting, without_config
 
 
 @HOOKS.register_module()
@@ -21,17 +21,22 @@ class CheckpointGuardHook(Hook):
     fine-tune from one (``load_from``), the backbone's must; position tables of another pretraining
     size are converted, and heads and necks may differ. Class names must not be those of the data in
     another order.
+
+    From the start of a run on, MMEngine loads every checkpoint of the process safely, see
+    :func:`~ptnt_mm.weights.mmengine.make_loading_safe`.
     """
 
     # EMAHook (NORMAL) copies from the checkpoint: the check comes first.
     priority = 'HIGH'
 
+    def before_run(self, runner: Any) -> None:
+        """Load safely: MMEngine calls this before it loads anything."""
+        make_loading_safe()
+
     def after_load_checkpoint(self, runner: Any, checkpoint: dict) -> None:
         """Raise a UserError unless the loaded weights can be copied into the model."""
         checkpoint.update(without_config(checkpoint))
-        model = runner.model  # or a wrapper: DistributedDataParallel, test-time augmentation
-        while is_model_wrapper(model) or isinstance(model, BaseTTAModel):
-            model = model.module
+        model = unwrapped(runner.model)
         source = str(runner._load_from or 'the checkpoint')
         starts = isinstance(runner.optim_wrapper, OptimWrapper) and not runner._resume
         scope = BackboneOfWhole() if starts else Whole()

@@ -6,10 +6,10 @@ from mmengine.dist import is_main_process
 from mmengine.hooks import Hook
 
 from ptnt_mm.check.network import check_strides
-from ptnt_mm.config.build import unwrapped
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.findings import Severity
+from ptnt_mm.utils.wrappers import unwrapped
 
 NO_FIGURES = (
     'the evaluation produced no numbers: no image has predictions. This is common after a short '

@@ -13,13 +13,13 @@ from mmengine.runner import Runner
 from mmengine.utils import apply_to
 from torch import Tensor
 
-from ptnt_mm.engine.hooks.average_buffers import AverageBuffersHook
-from ptnt_mm.engine.run_checkpoints import checkpoints_in
+from ptnt_mm.hooks.average_buffers import AverageBuffersHook
+from ptnt_mm.hooks.run_checkpoints import checkpoints_in
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.atomic_files import remove_partials, write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import unknown_name
-from ptnt_mm.weights.files import plain_settings
+from ptnt_mm.weights.networks import plain_settings
 
 WHOLE_FILES = 'whole_files'
 """Name of :class:`AtomicFileBackend` for MMEngine's ``backend_args``."""

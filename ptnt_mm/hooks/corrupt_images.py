@@ -8,10 +8,9 @@ from mmengine.dataset import Compose
 from mmengine.hooks import Hook
 from mmengine.logging import print_log
 
-from ptnt_mm.config.causes import one_line
-from ptnt_mm.config.frames import failing_part, place_in_own_code
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.frames import failing_part, one_line, place_in_own_code
 from ptnt_mm.utils.numbers import is_integer
 
 

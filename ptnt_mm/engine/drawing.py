@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from mmengine.hooks import Hook
 
-from ptnt_mm.config.class_names import count_classes, find_classes
+from ptnt_mm.config.class_names import find_classes
 from ptnt_mm.config.view import ConfigView
 from ptnt_mm.data.decoding import Range
 from ptnt_mm.data.image_files import encode_image, read_image
@@ -18,6 +18,7 @@ from ptnt_mm.engine.load_in_range import stated_range
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.atomic_files import fitted_name, write_atomically
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.weights.class_names import count_classes
 
 
 @HOOKS.register_module()

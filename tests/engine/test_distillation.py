@@ -7,9 +7,8 @@ import torch
 from mmengine.optim import build_optim_wrapper
 from torch import nn
 
-from ptnt_mm.engine.hooks import CompileHook
-from ptnt_mm.models import FeatureDistiller
-from ptnt_mm.models.distillation import MapMSE, map_pairs, mosaics
+from ptnt_mm.engine.distillation import FeatureDistiller, MapMSE, map_pairs, mosaics
+from ptnt_mm.hooks import CompileHook
 from ptnt_mm.registry import MODELS
 
 GREY = dict(mean=[127.5] * 3, std=[127.5] * 3)

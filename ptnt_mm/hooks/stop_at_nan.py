@@ -13,12 +13,12 @@ from mmengine.optim import OptimWrapper
 from mmengine.runner import IterBasedTrainLoop
 from torch import Tensor
 
-from ptnt_mm.config.build import unwrapped
-from ptnt_mm.engine.hooks.checkpointing import WholeCheckpointHook
-from ptnt_mm.engine.run_checkpoints import describe_last_checkpoint
+from ptnt_mm.hooks.checkpointing import WholeCheckpointHook
+from ptnt_mm.hooks.run_checkpoints import describe_last_checkpoint
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import first_few
+from ptnt_mm.utils.wrappers import unwrapped
 
 _SMALLER_STEPS = (
     'lower the learning rate, lengthen the warm-up, or clip gradients with '

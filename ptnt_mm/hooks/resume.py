@@ -12,9 +12,9 @@ from mmengine.optim import OptimWrapper, OptimWrapperDict
 from mmengine.runner import IterBasedTrainLoop
 from torch import nn, optim
 
-from ptnt_mm.config.causes import one_line
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.frames import one_line
 from ptnt_mm.utils.numbers import is_number
 from ptnt_mm.utils.text import first_few
 

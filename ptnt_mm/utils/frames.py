@@ -17,6 +17,8 @@ from mmengine.registry import build_from_cfg
 from mmengine.runner import Runner, TestLoop, ValLoop
 from torch import nn
 
+from ptnt_mm.utils.errors import message_of
+
 _LIBRARIES = tuple(
     f'{folder}{os.sep}'
     for folder in (
@@ -41,6 +43,25 @@ def failing_line(error: BaseException) -> str:
         return ''
     last = frames[-1]
     return f'{Path(last.filename).name}, line {last.lineno}: {last.line}'
+
+
+def one_line(error: BaseException, named: bool = False) -> str:
+    """The first line of an exception's message.
+
+    Args:
+        error: The exception. Without a message, as many assertions are, it is described by its
+            class and the line of code that raised it.
+        named: Whether to put the name of the class before the message too.
+    """
+    name = type(error).__name__
+    message, _, rest = message_of(error).strip().partition('\n')
+    if ' in DataLoader worker process ' in message:
+        # torch makes the worker's traceback the message; its last line has the name, too.
+        return rest.rpartition('\n')[2]
+    message = message.strip()
+    if not message:
+        return ': '.join(filter(None, (name, failing_line(error))))
+    return f'{name}: {message}' if named else message
 
 
 def running_objects(error: BaseException) -> Iterator[Any]:

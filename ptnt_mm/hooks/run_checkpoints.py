@@ -6,9 +6,6 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from mmengine.config import Config
-
-from ptnt_mm.engine.work_dir import find_work_dir
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import printable
 from ptnt_mm.weights.reader.read import read_checkpoint
@@ -48,21 +45,6 @@ def best_checkpoint(work_dir: Path) -> Path | None:
     best = [path for path in checkpoints_in(work_dir) if path.name.startswith('best_')]
     found = _first_readable([*best[::-1], *_newest_first(work_dir)], _read_all)
     return found and found[0]
-
-
-def checkpoint_to_use(config: Config, asked: str | None) -> str:
-    """The given checkpoint, or the best one in a config's work dir, or the newest.
-
-    Raises:
-        UserError: if none was given and none exists, or if the config has no work dir.
-    """
-    if asked is not None:
-        return asked
-    work_dir = find_work_dir(config)
-    found = best_checkpoint(work_dir)
-    if found is None:
-        raise UserError(f'{work_dir} contains no checkpoint: train first, or specify one')
-    return str(found)
 
 
 def read_latest_checkpoint(work_dir: Path) -> tuple[Path, dict] | tuple[None, None]:

@@ -6,8 +6,8 @@ from typing import Any
 import torch
 from mmengine.hooks import Hook
 
-from ptnt_mm.config.build import unwrapped
 from ptnt_mm.registry import HOOKS
+from ptnt_mm.utils.wrappers import unwrapped
 
 
 @HOOKS.register_module()

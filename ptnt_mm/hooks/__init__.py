@@ -1,0 +1,25 @@
+"""What a config of any MMEngine program can name: hooks, and a loop.
+
+Importing this package registers them.
+"""
+
+from ptnt_mm.hooks.average_buffers import AverageBuffersHook
+from ptnt_mm.hooks.checkpoint_guard import CheckpointGuardHook
+from ptnt_mm.hooks.checkpointing import WholeCheckpointHook
+from ptnt_mm.hooks.compiling import CompileHook
+from ptnt_mm.hooks.corrupt_images import SkipCorruptImagesHook
+from ptnt_mm.hooks.repeat import RepeatableHook, RepeatableIterBasedTrainLoop
+from ptnt_mm.hooks.resume import ResumeHook
+from ptnt_mm.hooks.stop_at_nan import StopAtNaNHook
+
+__all__ = [
+    'AverageBuffersHook',
+    'CheckpointGuardHook',
+    'CompileHook',
+    'RepeatableHook',
+    'RepeatableIterBasedTrainLoop',
+    'ResumeHook',
+    'SkipCorruptImagesHook',
+    'StopAtNaNHook',
+    'WholeCheckpointHook',
+]
