@@ -187,7 +187,7 @@ setup(
     # No entry point: it would import ptnt_mm, and with it torch, before the first line of help.
     scripts=['tools/ptnt'],
     package_data={
-        'ptnt_mm.pages': ['templates/*'],
+        'ptnt_mm.workbench.pages': ['templates/*'],
         'ptnt_mm.weights': ['*.safetensors', '*.md'],
     },
     cmdclass={'build_py': BuildWithMim},

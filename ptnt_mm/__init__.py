@@ -21,7 +21,7 @@ from ptnt_mm.version import __version__
 __all__ = ['__version__', 'register']
 
 _ON_FIRST_USE = {  # names that are not imported with the plugin
-    'get_config': 'ptnt_mm.config.zoo',
+    'get_config': 'ptnt_mm.workbench.config.zoo',
     'make_loading_safe': 'ptnt_mm.weights.mmengine',
 }
 
@@ -68,12 +68,12 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module(_ON_FIRST_USE[name]), name)
 
 
-def _registers_later() -> bool:
+def registers_later() -> bool:
     """Whether this is a program that registers when it needs torch, as ``python -m ptnt_mm``."""
     # Python imports the package of a module that -m names before it sets the name of the program.
     is_command = sys.argv[:1] == ['-m'] and __name__ in sys.orig_argv
     return is_command or getattr(sys.modules.get('__main__'), 'PTNT_MM_REGISTERS_LATER', False)
 
 
-if not _registers_later():
+if not registers_later():
     register()

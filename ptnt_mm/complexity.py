@@ -20,14 +20,9 @@ from mmengine.model import BaseModel
 from mmengine.structures import BaseDataElement, InstanceData
 from torch import nn
 
-from ptnt_mm.config.build import build_model
-from ptnt_mm.config.read import read_config, require_keys
-from ptnt_mm.config.zoo import config_names, names_config
 from ptnt_mm.models.backbone import find_trunk
-from ptnt_mm.models.classifiers import PlainClassifier, build_classifier, classifiers
-from ptnt_mm.utils.errors import UserError
+from ptnt_mm.models.classifiers import PlainClassifier
 from ptnt_mm.utils.tables import new_table, to_text
-from ptnt_mm.utils.text import unknown_name
 
 ATTENTION_PRODUCTS = ('scaled_dot_product_attention', 'matmul', 'bmm', 'einsum')
 """Operations that multiply activations with activations: queries with keys, weights with values."""
@@ -106,32 +101,6 @@ class Complexity:
             counted = (f'{count / 1e9:.2f} G' for count in counts)
             table.add_row(part.name, f'{part.parameters / 1e6:.2f} M', *counted)
         return to_text(table)
-
-
-def build_by_name(name: str, options: dict | None = None) -> nn.Module:
-    """Build an arch's classifier or a config's model, ready for :func:`measure_complexity`.
-
-    Args:
-        name: 'tiny', 'small', 'medium', 'base', 'tnt_small' and so on, the aliases 'ti', 's', 'm',
-            'b', 'tnt_s' and so on, a config file, the folder of a project, or the name of a config.
-        options: Dotted keys and values that change the config.
-
-    Raises:
-        UserError: for an unknown name, options of an arch, or a config that cannot be read or built
-            here.
-    """
-    if name in classifiers():
-        if options:
-            raise UserError(
-                f'`options` {" ".join(options)}: {name} is an arch, without a config to change: '
-                'name a config, such as classifier_ptnt_s_300e_imagenet'
-            )
-        return build_classifier(name)
-    if not names_config(name):
-        raise UserError(unknown_name('arch or config', name, [*classifiers(), *config_names()]))
-    config = read_config(name, options)
-    require_keys(config, ('model',))
-    return build_model(config, f'the model of {name}')
 
 
 def measure_complexity(model: nn.Module, shape: tuple[int, int]) -> Complexity:

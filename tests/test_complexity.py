@@ -12,13 +12,14 @@ from torch import nn
 from torch.nn import functional as F  # noqa: N812
 from torch.utils.flop_counter import FlopCounterMode
 
-from ptnt_mm.cli.main import run as run_command
-from ptnt_mm.complexity import build_by_name, measure_complexity
+from ptnt_mm.complexity import measure_complexity
 from ptnt_mm.models import PyramidTNT, PyramidTNTClassifier
 from ptnt_mm.models.kernels.slicewise import slicewise
 from ptnt_mm.models.positions import Factors
 from ptnt_mm.models.pyramid_tnt import ARCHS
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.cli.main import run as run_command
+from ptnt_mm.workbench.config.build import build_by_name
 
 pytestmark = pytest.mark.slow
 
@@ -301,7 +302,7 @@ def test_options_change_the_config_that_is_counted(tmp_path, capsys):
 
 def test_json_has_standard_output_to_itself(monkeypatch, capsys):
     """mmpretrain logs to it while it builds some models."""
-    built = 'ptnt_mm.complexity.build_by_name'
+    built = 'ptnt_mm.workbench.config.build.build_by_name'
     monkeypatch.setattr(built, lambda *_: print('to_onehot is set') or Bare())
     assert run('bare', '--shape', 8, 8, '--format', 'json') == 0
     printed = capsys.readouterr()

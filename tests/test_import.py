@@ -247,7 +247,7 @@ import json
 from mmengine.config import Config
 from mmengine.runner.checkpoint import CheckpointLoader
 loader = vars(CheckpointLoader)['load_checkpoint']
-from ptnt_mm.config.build import build_model
+from ptnt_mm.workbench.config.build import build_model
 build_model(Config(dict(model=dict(type='PyramidTNT', arch='tiny'))))
 print(json.dumps(vars(CheckpointLoader)['load_checkpoint'] is loader))
 """
@@ -261,7 +261,7 @@ from pathlib import Path
 from mmengine.registry import MODELS
 sys.modules.update(dict.fromkeys('fcntl grp posix pwd resource syslog termios'.split()))
 import ptnt_mm
-from ptnt_mm.engine.work_dir import lock_work_dir
+from ptnt_mm.workbench.engine.work_dir import lock_work_dir
 with lock_work_dir(Path()):
     print(json.dumps('PyramidTNT' in MODELS.module_dict))
 """

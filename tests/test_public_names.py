@@ -10,8 +10,8 @@ from mmengine.registry import Registry
 from repository import ROOT
 
 from ptnt_mm import api
-from ptnt_mm.cli.options import COMMANDS
-from ptnt_mm.config.zoo import config_names
+from ptnt_mm.workbench.cli.options import COMMANDS
+from ptnt_mm.workbench.config.zoo import config_names
 
 NAMES = json.loads(ROOT.joinpath('tests', 'data', 'public_names.json').read_text())
 REGISTRIES = {r.name: r for r in vars(mmengine.registry).values() if isinstance(r, Registry)}

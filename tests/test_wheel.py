@@ -12,9 +12,9 @@ import pytest
 from markdown_it import MarkdownIt
 from repository import ROOT
 
-from ptnt_mm.export.format_names import PACKAGES
-from ptnt_mm.pages.report.report import _PACKAGES
 from ptnt_mm.version import __version__
+from ptnt_mm.workbench.export.format_names import PACKAGES
+from ptnt_mm.workbench.pages.report.report import _PACKAGES
 
 SCRIPT = f'ptnt_mm-{__version__}.data/scripts/ptnt'
 
@@ -64,7 +64,7 @@ def test_carries_every_module_config_and_tool(wheel):
     files = [*package.rglob('*.py'), *package.glob('pages/templates/*')]
     files += package.glob('weights/ptnt_ti_distilled.*')
     expected = {str(path.relative_to(ROOT)) for path in files}
-    assert 'ptnt_mm/pages/templates/report.html' in expected
+    assert 'ptnt_mm/workbench/pages/templates/report.html' in expected
     for folder in ('configs', 'tools'):
         expected |= {
             f'ptnt_mm/.mim/{path.relative_to(ROOT)}'

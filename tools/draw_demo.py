@@ -16,11 +16,11 @@ from sklearn.metrics import ConfusionMatrixDisplay
 
 PTNT_MM_REGISTERS_LATER = __name__ == '__main__'  # help does not wait for torch
 
-from ptnt_mm.cli.options import positive
-from ptnt_mm.cli.start import Parser
-from ptnt_mm.data.image_files import read_rgb
-from ptnt_mm.drawing.letters import font_of
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.cli.options import positive
+from ptnt_mm.workbench.cli.start import Parser
+from ptnt_mm.workbench.data.image_files import read_rgb
+from ptnt_mm.workbench.drawing.letters import font_of
 
 _WIDTH, _GAP = 1100, 6
 """Pixels of a sheet, and between its pictures."""

@@ -4,6 +4,6 @@ import sys
 
 if __name__ == '__main__':
     PTNT_MM_REGISTERS_LATER = True  # help does not wait for torch
-    from ptnt_mm.cli.main import run
+    from ptnt_mm.workbench.cli.main import run
 
     sys.exit(run('infer'))

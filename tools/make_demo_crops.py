@@ -7,7 +7,7 @@ from pathlib import Path
 PTNT_MM_REGISTERS_LATER = __name__ == '__main__'  # help does not wait for torch
 
 from demo.crops import make_crops
-from ptnt_mm.cli.start import Parser
+from ptnt_mm.workbench.cli.start import Parser
 
 
 def main(words: list[str] | None = None) -> int:

@@ -16,9 +16,9 @@ from pathlib import Path
 
 PTNT_MM_REGISTERS_LATER = __name__ == '__main__'  # help does not wait for torch
 
-from ptnt_mm.cli.options import positive
-from ptnt_mm.cli.start import Parser, importing
 from ptnt_mm.utils.atomic_files import write_atomically
+from ptnt_mm.workbench.cli.options import positive
+from ptnt_mm.workbench.cli.start import Parser, importing
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -109,7 +109,7 @@ def write_zoo(args: argparse.Namespace) -> None:
     The results are those of the last checkpoint (`ptnt test`), and not those in the training log.
     """
     with importing():
-        from ptnt_mm.engine.scalar_logs import last_evaluation, metrics_in_percent
+        from ptnt_mm.workbench.engine.scalar_logs import last_evaluation, metrics_in_percent
         from reproduction import runs
         from reproduction.entries import list_entries
         from reproduction.experiments import experiments_page, read_tables

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from ptnt_mm.data.decoding import Range, pillow_rgb, read_rgb, require_pixels
+from ptnt_mm.deploy.decoding import Range, pillow_rgb, read_rgb, require_pixels
 from ptnt_mm.deploy.export_info import MOST_PIXELS
 from ptnt_mm.deploy.resizing import LINEAR, Resizing
 from ptnt_mm.utils.errors import UserError

@@ -6,8 +6,9 @@ class UserError(Exception):
 
     A message names the arguments of Python functions, between backquotes: `resume`,
     `out=model.onnx`, `overwrite=True`, and so the settings of a config: `model.backbone.depth=18`.
-    Commands print the flags instead (`ptnt_mm.cli.options.as_flags`): --resume, --out model.onnx,
-    --overwrite, --cfg-options model.backbone.depth=18. A command line to be typed has its flags.
+    Commands print the flags instead (`as_flags` in workbench/cli/options.py): --resume, --out
+    model.onnx, --overwrite, --cfg-options model.backbone.depth=18. A command line to be typed has
+    its flags.
 
     The tools print it and exit with status 1; with PTNT_TRACEBACK=1, they print a traceback first.
     """

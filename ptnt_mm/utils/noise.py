@@ -1,6 +1,6 @@
 """Silence what libraries print during a command and its user cannot act on.
 
-Only commands do this, in `ptnt_mm.cli`, and not ``import ptnt_mm``; the log of a run is filtered by
+Only commands do this, and not ``import ptnt_mm``; the log of a run is filtered by
 `ptnt_mm.utils.terminal`. Errors, warnings of the user's code and of ptnt_mm, and the log files stay
 as they are. ``python -W default`` and a level in the variable OPENCV_LOG_LEVEL show warnings again.
 """

@@ -1,7 +1,7 @@
 """Decide what of a log reaches the terminal, and how wide its lines are. The log file has all.
 
 Shown are errors, warnings that a user can act on, and what the user's own code and ptnt_mm log, but
-not with ``extra=FOR_THE_FILE``. How far a run is, `ptnt_mm.engine.run_display` shows.
+not with ``extra=FOR_THE_FILE``. How far a run is, `ptnt_mm.workbench.engine.run_display` shows.
 """
 
 import logging
@@ -21,7 +21,7 @@ TRACEBACK = 'What failed:'
 """Prefix of a message for the log file that the terminal summarises in one line."""
 
 _EXPLAINED = 'The testing results of the whole dataset is empty'
-"""An error of mmdet's metrics that `ptnt_mm.engine.health` explains; training continues."""
+"""An error of mmdet's metrics that `HealthHook` explains; training continues."""
 
 _WIDTH = 100  # characters in a file or a pipe
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from demo.crops import make_crops
-from ptnt_mm.data.demo.dataset import DemoSpec, make_demo_data
+from ptnt_mm.workbench.data.demo.dataset import DemoSpec, make_demo_data
 
 from .spoilt import Demo, MaskDemo
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from micro import SHALLOW_ARCH
 from mmengine.config import Config, ConfigDict
 
-from ptnt_mm.config.read import read_config
-from ptnt_mm.config.settings import dicts_within, type_name
-from ptnt_mm.config.view import ConfigView
+from ptnt_mm.workbench.config.read import read_config
+from ptnt_mm.workbench.config.settings import dicts_within, type_name
+from ptnt_mm.workbench.config.view import ConfigView
 
 CLASSES = ('ball', 'coin', 'crate', 'cup')
 SPLITS = ('train', 'val', 'test')

@@ -8,12 +8,12 @@ import pytest
 from mmengine.config import Config, ConfigDict
 
 from demo.crops import make_crops
-from ptnt_mm.check.image_lists import count_labels
-from ptnt_mm.check.network import check_normalisation
-from ptnt_mm.check.weights import describe_start
-from ptnt_mm.config.hosts import import_host
-from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.findings import Severity
+from ptnt_mm.workbench.check.image_lists import count_labels
+from ptnt_mm.workbench.check.network import check_normalisation
+from ptnt_mm.workbench.check.weights import describe_start
+from ptnt_mm.workbench.config.hosts import import_host
+from ptnt_mm.workbench.config.view import ConfigView
 
 from .spoilt import SPLITS, Demo, assert_one_names, counted, own, settings
 

@@ -7,16 +7,16 @@ import pytest
 import torch
 from repository import ROOT
 
-from ptnt_mm.check import inspection
-from ptnt_mm.check.inspection import check_before_testing, check_before_training
-from ptnt_mm.check.trial.failed_steps import NOT_COMPLETED
-from ptnt_mm.cli.main import run as run_command
-from ptnt_mm.config.hosts import HOSTS
-from ptnt_mm.config.safeguards import safeguard_names
-from ptnt_mm.config.view import ConfigView
 from ptnt_mm.models import PyramidTNT
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import error, note, ok, summary, warning
+from ptnt_mm.workbench.check import inspection
+from ptnt_mm.workbench.check.inspection import check_before_testing, check_before_training
+from ptnt_mm.workbench.check.trial.failed_steps import NOT_COMPLETED
+from ptnt_mm.workbench.cli.main import run as run_command
+from ptnt_mm.workbench.config.hosts import HOSTS
+from ptnt_mm.workbench.config.safeguards import safeguard_names
+from ptnt_mm.workbench.config.view import ConfigView
 
 from .spoilt import TRAIN_SET, Demo
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from ptnt_mm.check import objects
-from ptnt_mm.check.coco_annotations import load_annotations
-from ptnt_mm.config.hosts import import_host
-from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.findings import Severity
+from ptnt_mm.workbench.check import objects
+from ptnt_mm.workbench.check.coco_annotations import load_annotations
+from ptnt_mm.workbench.config.hosts import import_host
+from ptnt_mm.workbench.config.view import ConfigView
 
 from .spoilt import SPLITS, Demo, counted
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from mmengine.config import Config, ConfigDict
 
-from ptnt_mm.check.inspection import check, check_before_testing
-from ptnt_mm.config.hosts import import_host
-from ptnt_mm.config.view import ConfigView
-from ptnt_mm.data.demo.dataset import DemoSpec, make_demo_data
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity
+from ptnt_mm.workbench.check.inspection import check, check_before_testing
+from ptnt_mm.workbench.config.hosts import import_host
+from ptnt_mm.workbench.config.view import ConfigView
+from ptnt_mm.workbench.data.demo.dataset import DemoSpec, make_demo_data
 
 from .settings_demo import config_on_demo
 from .spoilt import counted

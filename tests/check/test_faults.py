@@ -5,8 +5,8 @@ import json
 import cv2
 import pytest
 
-from ptnt_mm.check.trial.failed_steps import NOT_COMPLETED
 from ptnt_mm.utils.findings import Severity
+from ptnt_mm.workbench.check.trial.failed_steps import NOT_COMPLETED
 
 from .spoilt import (
     TRAIN_SET,

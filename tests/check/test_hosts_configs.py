@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from ptnt_mm.check.network import check_normalisation
-from ptnt_mm.config.read import read_config
-from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding
+from ptnt_mm.workbench.check.network import check_normalisation
+from ptnt_mm.workbench.config.read import read_config
+from ptnt_mm.workbench.config.view import ConfigView
 
 from .spoilt import Partial
 

@@ -12,8 +12,8 @@ from mmengine.registry import DATASETS, DefaultScope
 from mmseg.datasets import BaseSegDataset
 from PIL import Image
 
-from ptnt_mm.config.hosts import import_host
 from ptnt_mm.utils.findings import Severity
+from ptnt_mm.workbench.config.hosts import import_host
 
 from .spoilt import SPLITS, MaskDemo, counted
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ptnt_mm.check.trial.failed_steps import NOT_COMPLETED
 from ptnt_mm.utils.findings import Severity
+from ptnt_mm.workbench.check.trial.failed_steps import NOT_COMPLETED
 
 from .spoilt import (
     TRAIN_SET,

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ptnt_mm.check.data_sets import ImageFile
-from ptnt_mm.check.mask_values import open_mask
-from ptnt_mm.data.class_masks import VALUES, label_of_each_value
+from ptnt_mm.workbench.check.data_sets import ImageFile
+from ptnt_mm.workbench.check.mask_values import open_mask
+from ptnt_mm.workbench.data.class_masks import VALUES, label_of_each_value
 
 
 @pytest.mark.parametrize('reduce_zero_label', [False, True])

@@ -3,16 +3,16 @@
 import pytest
 from mmengine.config import Config
 
-from ptnt_mm.check import inspection
-from ptnt_mm.check.inspection import check_before_training
-from ptnt_mm.check.misspelt_settings import check_parameter_names, check_spelling
-from ptnt_mm.check.network import check_strides
-from ptnt_mm.config.build import build_model
-from ptnt_mm.config.hosts import import_host
-from ptnt_mm.config.read import read_config
-from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity
+from ptnt_mm.workbench.check import inspection
+from ptnt_mm.workbench.check.inspection import check_before_training
+from ptnt_mm.workbench.check.misspelt_settings import check_parameter_names, check_spelling
+from ptnt_mm.workbench.check.network import check_strides
+from ptnt_mm.workbench.config.build import build_model
+from ptnt_mm.workbench.config.hosts import import_host
+from ptnt_mm.workbench.config.read import read_config
+from ptnt_mm.workbench.config.view import ConfigView
 
 from .spoilt import Demo, counted
 

@@ -9,12 +9,16 @@ from mmengine.model import BaseModule
 from torch import nn
 
 import ptnt_mm
-from ptnt_mm.check.inspection import check
-from ptnt_mm.check.network import check_built_heads, check_classes_of_heads, check_normalisation
-from ptnt_mm.check.weights import check_statistics, check_stored_names, check_weights_fit
-from ptnt_mm.config.view import ConfigView
 from ptnt_mm.models import TNT
 from ptnt_mm.utils.findings import Severity
+from ptnt_mm.workbench.check.inspection import check
+from ptnt_mm.workbench.check.network import (
+    check_built_heads,
+    check_classes_of_heads,
+    check_normalisation,
+)
+from ptnt_mm.workbench.check.weights import check_statistics, check_stored_names, check_weights_fit
+from ptnt_mm.workbench.config.view import ConfigView
 
 from .spoilt import TRAIN_SET, Demo, counted
 

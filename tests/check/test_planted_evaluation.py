@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ptnt_mm.check.inspection import check
 from ptnt_mm.utils.findings import Finding
+from ptnt_mm.workbench.check.inspection import check
 
 from .planted_evaluation import CORRECT, FAULTS, Change
 from .settings_demo import config_on_demo

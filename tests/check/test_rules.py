@@ -8,10 +8,10 @@ import pytest
 from mmengine.config import Config
 from repository import ROOT
 
-from ptnt_mm.check.rules import KEYS, RULES, check_rules
-from ptnt_mm.config.read import apply_options, read_config
-from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.findings import Severity
+from ptnt_mm.workbench.check.rules import KEYS, RULES, check_rules
+from ptnt_mm.workbench.config.read import apply_options, read_config
+from ptnt_mm.workbench.config.view import ConfigView
 
 ERROR, WARNING = Severity.ERROR, Severity.WARNING
 EPOCHS, ITERATIONS = 'demo_retinanet_ptnt_ti', 'demo_semantic_fpn_ptnt_ti'

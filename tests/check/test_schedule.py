@@ -3,10 +3,10 @@
 import pytest
 from mmengine.config import Config
 
-from ptnt_mm.check.rules import ENDS_EARLY
-from ptnt_mm.check.schedule import check_learning_rate, check_lengths
-from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.findings import Severity
+from ptnt_mm.workbench.check.rules import ENDS_EARLY
+from ptnt_mm.workbench.check.schedule import check_learning_rate, check_lengths
+from ptnt_mm.workbench.config.view import ConfigView
 
 
 def _found(gpus: int = 1, **settings: object) -> list[tuple[Severity, str]]:
@@ -38,7 +38,7 @@ def test_a_schedule_with_a_batch(gpus: int, enable: bool, severity: Severity, wo
 
 
 def test_a_schedule_by_iterations_that_ends_early_has_the_advice_of_the_rule(monkeypatch):
-    monkeypatch.setattr('ptnt_mm.check.schedule._images_of_an_epoch', lambda *_: 20)
+    monkeypatch.setattr('ptnt_mm.workbench.check.schedule._images_of_an_epoch', lambda *_: 20)
     schedule = dict(type='PolyLR', by_epoch=False, end=30)
     train = dict(train_cfg=dict(max_epochs=10), train_dataloader=dict(batch_size=2))
     (found,) = check_lengths(ConfigView(Config(dict(train, param_scheduler=schedule))), [], 1)

@@ -4,15 +4,15 @@ import pytest
 from mmengine.config import Config
 from torch import nn
 
-from ptnt_mm.check.class_names import findings_of_names
-from ptnt_mm.check.image_lists import list_images
-from ptnt_mm.check.mask_settings import check_crops
-from ptnt_mm.check.network import check_built_heads, check_padding
-from ptnt_mm.config.build import build_model
-from ptnt_mm.config.hosts import import_host
-from ptnt_mm.config.view import ConfigView
-from ptnt_mm.data.class_masks import label_of_each_value
 from ptnt_mm.utils.findings import Severity
+from ptnt_mm.workbench.check.class_names import findings_of_names
+from ptnt_mm.workbench.check.image_lists import list_images
+from ptnt_mm.workbench.check.mask_settings import check_crops
+from ptnt_mm.workbench.check.network import check_built_heads, check_padding
+from ptnt_mm.workbench.config.build import build_model
+from ptnt_mm.workbench.config.hosts import import_host
+from ptnt_mm.workbench.config.view import ConfigView
+from ptnt_mm.workbench.data.class_masks import label_of_each_value
 
 from .spoilt import MaskDemo
 

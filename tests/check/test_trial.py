@@ -12,16 +12,16 @@ from mmengine.registry import MODELS
 from mmengine.structures import BaseDataElement, InstanceData, PixelData
 from torch import nn
 
-from ptnt_mm.check.inspection import check_before_testing, read_data
-from ptnt_mm.check.trial.evaluation import Evaluation
-from ptnt_mm.check.trial.failed_steps import NOT_COMPLETED, StepFailure, describe
-from ptnt_mm.check.trial.setup import model_for_trial, shrunk
-from ptnt_mm.check.trial.steps import train_once
-from ptnt_mm.config.build import build_model
-from ptnt_mm.config.tta import with_tta
-from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity
+from ptnt_mm.workbench.check.inspection import check_before_testing, read_data
+from ptnt_mm.workbench.check.trial.evaluation import Evaluation
+from ptnt_mm.workbench.check.trial.failed_steps import NOT_COMPLETED, StepFailure, describe
+from ptnt_mm.workbench.check.trial.setup import model_for_trial, shrunk
+from ptnt_mm.workbench.check.trial.steps import train_once
+from ptnt_mm.workbench.config.build import build_model
+from ptnt_mm.workbench.config.tta import with_tta
+from ptnt_mm.workbench.config.view import ConfigView
 
 from .spoilt import Demo, MaskDemo
 
@@ -181,7 +181,7 @@ def test_evaluation_is_tried_before_testing(demo: Demo):
 
 
 def test_a_bug_in_the_check_does_not_stop_a_test(demo: Demo, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr('ptnt_mm.check.inspection.read_data', lambda *_: 1 / 0)
+    monkeypatch.setattr('ptnt_mm.workbench.check.inspection.read_data', lambda *_: 1 / 0)
     (line,) = check_before_testing(demo.view())
     assert NOT_COMPLETED in line and 'ZeroDivisionError' in line
 

@@ -7,10 +7,10 @@ import pytest
 from mmengine.config import ConfigDict
 from mmengine.registry import DATASETS
 
-from ptnt_mm.check.inspection import read_data
-from ptnt_mm.check.trial.setup import load_samples, spread_over, undisturbed
-from ptnt_mm.config.hosts import import_host
-from ptnt_mm.config.view import ConfigView
+from ptnt_mm.workbench.check.inspection import read_data
+from ptnt_mm.workbench.check.trial.setup import load_samples, spread_over, undisturbed
+from ptnt_mm.workbench.config.hosts import import_host
+from ptnt_mm.workbench.config.view import ConfigView
 
 from .settings_demo import config_on_demo
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from mmengine.config import Config
 
-from ptnt_mm.cli.main import run
-from ptnt_mm.cli.start import Parser
-from ptnt_mm.engine import train as training
+from ptnt_mm.workbench.cli.main import run
+from ptnt_mm.workbench.cli.start import Parser
+from ptnt_mm.workbench.engine import train as training
 
 
 def refused(command: str, capsys, *words: str) -> str:

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from repository import ROOT
 
-from ptnt_mm.cli import commands, completion
-from ptnt_mm.cli.config_groups import GROUPS
-from ptnt_mm.cli.main import main
-from ptnt_mm.cli.options import COMMANDS
-from ptnt_mm.cli.start import command_line
-from ptnt_mm.engine import train as training
+from ptnt_mm.workbench.cli import commands, completion
+from ptnt_mm.workbench.cli.config_groups import GROUPS
+from ptnt_mm.workbench.cli.main import main
+from ptnt_mm.workbench.cli.options import COMMANDS
+from ptnt_mm.workbench.cli.start import command_line
+from ptnt_mm.workbench.engine import train as training
 
 TOOLS = ROOT / 'tools'
 
@@ -108,10 +108,12 @@ def test_configs_are_listed_in_groups(ptnt, capsys):
 
 
 def test_a_library_that_is_missing_is_one_line(ptnt, monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, 'ptnt_mm.engine.train', None)
-    with pytest.raises(SystemExit, match='import of ptnt_mm.engine.train .*ptnt doctor shows'):
+    monkeypatch.setitem(sys.modules, 'ptnt_mm.workbench.engine.train', None)
+    with pytest.raises(
+        SystemExit, match='import of ptnt_mm.workbench.engine.train .*ptnt doctor shows'
+    ):
         ptnt('train', 'demo_gfl_lite0')
-    monkeypatch.setitem(sys.modules, 'ptnt_mm.cli.start', None)
+    monkeypatch.setitem(sys.modules, 'ptnt_mm.workbench.cli.start', None)
     with pytest.raises(SystemExit, match='Install what this command needs'):
         ptnt('train', 'config.py')
 
@@ -125,7 +127,7 @@ def test_only_commands_that_run_hooks_end_as_python_does(command: str, printed: 
     script = f"""
 import atexit, sys
 PTNT_MM_REGISTERS_LATER = True
-from ptnt_mm.cli.main import leave
+from ptnt_mm.workbench.cli.main import leave
 
 class Log:
     def __del__(self):

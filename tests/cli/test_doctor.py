@@ -5,12 +5,12 @@ import sys
 
 import pytest
 
-from ptnt_mm.cli import diagnosis, probes
-from ptnt_mm.cli.diagnosis import BROKEN, OK, OPTIONAL, Row
-from ptnt_mm.cli.main import run
 from ptnt_mm.mmcv_ops import installation
 from ptnt_mm.utils import versions
 from ptnt_mm.utils.versions import FORKS, HOST_PACKAGES, VERSIONS
+from ptnt_mm.workbench.cli import diagnosis, probes
+from ptnt_mm.workbench.cli.diagnosis import BROKEN, OK, OPTIONAL, Row
+from ptnt_mm.workbench.cli.main import run
 
 TESTED = {name: tested for name, (_, tested) in VERSIONS.items() if name != 'Python'}
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from repository import ROOT
 
-from ptnt_mm.cli.given import check_given
-from ptnt_mm.cli.main import run
-from ptnt_mm.cli.start import parser_of
-from ptnt_mm.data.predictions import FILE, FORMAT
+from ptnt_mm.workbench.cli.given import check_given
+from ptnt_mm.workbench.cli.main import run
+from ptnt_mm.workbench.cli.start import parser_of
+from ptnt_mm.workbench.data.predictions import FILE, FORMAT
 
 CONFIG = 'retinanet_ptnt_s_1x'
 WRONG = [
@@ -136,7 +136,7 @@ def test_torch_is_not_imported_for_it(here: Path):
 import sys
 from contextlib import suppress
 PTNT_MM_REGISTERS_LATER = True
-from ptnt_mm.cli.main import run
+from ptnt_mm.workbench.cli.main import run
 for name, *words in {[line.split() for line, _ in WRONG]}:
     with suppress(SystemExit):
         assert run(name, words) == 1

@@ -6,10 +6,10 @@ from unittest.mock import MagicMock
 
 import numpy as np
 
-from ptnt_mm.cli.json_output import json_output
-from ptnt_mm.cli.main import run
-from ptnt_mm.engine import runner
-from ptnt_mm.engine import test as testing
+from ptnt_mm.workbench.cli.json_output import json_output
+from ptnt_mm.workbench.cli.main import run
+from ptnt_mm.workbench.engine import runner
+from ptnt_mm.workbench.engine import test as testing
 
 FIGURES = {'mAP': np.float32(0.5), 'IoU': [float('nan'), float('inf')], 'epoch': 3}
 PLAIN = {'mAP': 0.5, 'IoU': [None, None], 'epoch': 3}

@@ -6,11 +6,11 @@ import pytest
 from repository import ROOT
 
 from ptnt_mm import api
-from ptnt_mm.cli.arguments import Command, Option, Switch
-from ptnt_mm.cli.options import COMMANDS, as_flags, with_tables
-from ptnt_mm.data.demo.dataset import DemoSpec
-from ptnt_mm.engine.modes import LOG_BACKENDS
-from ptnt_mm.export.format_names import FORMATS
+from ptnt_mm.workbench.cli.arguments import Command, Option, Switch
+from ptnt_mm.workbench.cli.options import COMMANDS, as_flags, with_tables
+from ptnt_mm.workbench.data.demo.dataset import DemoSpec
+from ptnt_mm.workbench.engine.modes import LOG_BACKENDS
+from ptnt_mm.workbench.export.format_names import FORMATS
 
 OF_PYTHON = {'command', 'config_name', 'on_findings', 'on_line', 'settings', 'splits'}
 """Keyword arguments that are not options."""
@@ -71,7 +71,7 @@ def test_the_demo_set_has_the_same_defaults():
 
 def test_the_page_of_options_is_up_to_date():
     page = (ROOT / 'docs' / 'options.md').read_text()
-    assert page == with_tables(page), 'python -m ptnt_mm.cli.options docs/options.md'
+    assert page == with_tables(page), 'python -m ptnt_mm.workbench.cli.options docs/options.md'
     assert '\n## ptnt train\n' in page
 
 

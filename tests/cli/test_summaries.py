@@ -9,7 +9,7 @@ import torch
 from mmengine.config import Config
 from mmengine.logging import MMLogger
 
-from ptnt_mm.cli.summaries import after_new, after_train
+from ptnt_mm.workbench.cli.summaries import after_new, after_train
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ import torch
 from inference.samples import photograph
 from PIL import Image
 
-from ptnt_mm.cli.main import run as run_command
 from ptnt_mm.models import PyramidTNT
-from ptnt_mm.pages.visualize import visualize as visualizing
-from ptnt_mm.pages.visualize.sections import SECTIONS
+from ptnt_mm.workbench.cli.main import run as run_command
+from ptnt_mm.workbench.pages.visualize import visualize as visualizing
+from ptnt_mm.workbench.pages.visualize.sections import SECTIONS
 
 pytestmark = pytest.mark.slow
 
@@ -25,7 +25,7 @@ def place(tmp_path: Path, monkeypatch, micro_arch) -> Path:
     Path('micro.py').write_text(f'model = dict(type="PyramidTNT", arch={micro_arch})\n')
     torch.manual_seed(0)
     torch.save(PyramidTNT(micro_arch).state_dict(), 'micro.pth')
-    monkeypatch.setattr('ptnt_mm.pages.visualize.visualize.SECTIONS', SECTIONS[:1])
+    monkeypatch.setattr('ptnt_mm.workbench.pages.visualize.visualize.SECTIONS', SECTIONS[:1])
     return tmp_path
 
 
@@ -79,7 +79,7 @@ def test_pages_of_projects_are_named_after_their_folders(place: Path, monkeypatc
 
 
 def test_headings_and_ids_occur_once(place: Path, monkeypatch):
-    monkeypatch.setattr('ptnt_mm.pages.visualize.visualize.SECTIONS', SECTIONS[:2])
+    monkeypatch.setattr('ptnt_mm.workbench.pages.visualize.visualize.SECTIONS', SECTIONS[:2])
     Image.fromarray(photograph(64, 64)).save('other.png')
     assert run('micro.py', 'micro.pth', 'photo.png', 'other.png', '--out', 'out') == 0
     text = Path('out/index.html').read_text()
@@ -100,7 +100,7 @@ def test_headings_and_ids_occur_once(place: Path, monkeypatch):
     ],
 )
 def test_versus(place: Path, monkeypatch, others: list[str], shown: str):
-    monkeypatch.setattr('ptnt_mm.pages.visualize.visualize.SECTIONS', ())
+    monkeypatch.setattr('ptnt_mm.workbench.pages.visualize.visualize.SECTIONS', ())
     Path('project').mkdir()
     for other in ('other.py', 'project/config.py'):
         shutil.copy('micro.py', other)

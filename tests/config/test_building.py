@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from toy import ToyModel, quick, toy_config
 
-from ptnt_mm.config.view import ConfigView
-from ptnt_mm.engine import train as training
-from ptnt_mm.engine.failures import failures_explained
-from ptnt_mm.engine.runner import QuietRunner, build_runner
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.config.view import ConfigView
+from ptnt_mm.workbench.engine import train as training
+from ptnt_mm.workbench.engine.failures import failures_explained
+from ptnt_mm.workbench.engine.runner import QuietRunner, build_runner
 
 
 def test_missing_file_of_a_data_set_class_is_named(tmp_path: Path):

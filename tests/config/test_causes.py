@@ -12,12 +12,12 @@ from mmengine.registry import MODELS, DefaultScope
 from torch import nn
 from torch.utils.data import DataLoader
 
-from ptnt_mm.config.build_errors import explain_build_error, explained_late_building
-from ptnt_mm.config.causes import CAUSES, Kind, explain
-from ptnt_mm.config.hosts import import_host
 from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.frames import one_line
+from ptnt_mm.workbench.config.build_errors import explain_build_error, explained_late_building
+from ptnt_mm.workbench.config.causes import CAUSES, Kind, explain
+from ptnt_mm.workbench.config.hosts import import_host
 
 
 class Base(nn.Module):
@@ -101,7 +101,7 @@ SYSTEM = [
 
 @pytest.mark.parametrize(('error', 'kind', 'names'), SYSTEM)
 def test_a_cause_is_recognised(monkeypatch, error: Exception, kind: Kind, names: list[str]):
-    monkeypatch.setattr('ptnt_mm.config.recognisers.get_world_size', lambda: 2)
+    monkeypatch.setattr('ptnt_mm.workbench.config.recognisers.get_world_size', lambda: 2)
     found = explain(error, *Kind)
     assert found.kind is kind and all(name in str(found) for name in names)
     assert explain(error, *(set(Kind) - {kind, Kind.DATA})) is None

@@ -6,11 +6,11 @@ import pytest
 from mmengine.config import Config
 from torch import nn
 
-from ptnt_mm.config.class_names import find_classes
-from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.colours import PALETTE, class_colours
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights.class_names import compare_class_names
+from ptnt_mm.workbench.config.class_names import find_classes
+from ptnt_mm.workbench.config.view import ConfigView
 
 PAIR = ('cat', 'dog')
 

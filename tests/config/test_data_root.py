@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from mmengine.config import Config
 
-from ptnt_mm.config.data_root import use_data_root
-from ptnt_mm.config.read import read_config
-from ptnt_mm.config.view import SPLITS, ConfigView
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.config.data_root import use_data_root
+from ptnt_mm.workbench.config.read import read_config
+from ptnt_mm.workbench.config.view import SPLITS, ConfigView
 
 
 @pytest.mark.parametrize('folder', ['/elsewhere/it is', Path('other'), '../other/'])

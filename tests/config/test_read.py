@@ -6,14 +6,14 @@ import pytest
 from mmengine.config import Config
 from torch import nn
 
-from ptnt_mm.config.build import build_model
-from ptnt_mm.config.hosts import import_host
-from ptnt_mm.config.read import apply_options, parse_options, read_config, require_keys
-from ptnt_mm.config.settings import type_name
 from ptnt_mm.models.pyramid_tnt import ARCHS
 from ptnt_mm.models.tnt import TNT_ARCHS
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.versions import provider
+from ptnt_mm.workbench.config.build import build_model
+from ptnt_mm.workbench.config.hosts import import_host
+from ptnt_mm.workbench.config.read import apply_options, parse_options, read_config, require_keys
+from ptnt_mm.workbench.config.settings import type_name
 
 INSTALL_MMDET = f'Install it: pip install {provider("mmdet")}'
 INSTALL_MMSEG = f'Install it: pip install {provider("mmsegmentation")} ftfy regex'
@@ -82,7 +82,7 @@ def test_an_error_in_an_imported_module_names_its_line(line: str, tmp_path: Path
 def test_an_absent_host_is_named_with_all_that_it_needs(
     base: str, absent: str, command: str, tmp_path: Path, monkeypatch
 ):
-    monkeypatch.setattr('ptnt_mm.config.zoo.find_spec', lambda name: None)
+    monkeypatch.setattr('ptnt_mm.workbench.config.zoo.find_spec', lambda name: None)
     monkeypatch.setattr('mmengine.config.config.is_installed', lambda package: package != absent)
     with pytest.raises(UserError, match=f'{absent} is not installed.*{command};'):
         read_config(_write(tmp_path, f'_base_ = {base!r}'))
@@ -102,7 +102,7 @@ def test_what_to_install_for_a_module(missing: str, remedy: str, monkeypatch):
     def absent(name: str):
         raise ModuleNotFoundError(f"No module named '{missing}'", name=missing)
 
-    monkeypatch.setattr('ptnt_mm.config.hosts.importlib.import_module', absent)
+    monkeypatch.setattr('ptnt_mm.workbench.config.hosts.importlib.import_module', absent)
     with pytest.raises(UserError, match=f'^mmseg cannot be imported: .*{missing}') as caught:
         import_host('mmseg')
     assert remedy in str(caught.value)

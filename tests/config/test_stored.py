@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ptnt_mm.config.read import read_config
-from ptnt_mm.config.stored import stored_config
+from ptnt_mm.workbench.config.read import read_config
+from ptnt_mm.workbench.config.stored import stored_config
 
 
 @pytest.mark.parametrize('text', ['not python (', 3, 'a = dict(**b)', 'a = {[]: 1}', 'a = -b'])

@@ -11,10 +11,10 @@ from mmengine.registry import DefaultScope
 from PIL import Image
 from repository import ROOT
 
-from ptnt_mm.config.hosts import import_host
-from ptnt_mm.config.tta import check_tta_scales, views_of, with_tta
-from ptnt_mm.config.view import ConfigView
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.config.hosts import import_host
+from ptnt_mm.workbench.config.tta import check_tta_scales, views_of, with_tta
+from ptnt_mm.workbench.config.view import ConfigView
 
 PROJECT = ROOT / 'configs/_base_/project'
 HOSTS = dict(detection='mmdet', instance='mmdet', semantic='mmseg', classification='mmpretrain')

@@ -6,9 +6,9 @@ import pytest
 from mmengine.config import Config
 
 import ptnt_mm
-from ptnt_mm.config.recognisers import how_to_get
-from ptnt_mm.config.view import ConfigView, DataSet
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.config.recognisers import how_to_get
+from ptnt_mm.workbench.config.view import ConfigView, DataSet
 
 
 def _config(root: Path) -> Config:

@@ -8,11 +8,11 @@ import pytest
 from mmengine.config import Config
 
 import ptnt_mm
-from ptnt_mm.config import zoo
-from ptnt_mm.config.read import read_config
-from ptnt_mm.config.zoo import config_from_file, config_path, get_config
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.versions import provider
+from ptnt_mm.workbench.config import zoo
+from ptnt_mm.workbench.config.read import read_config
+from ptnt_mm.workbench.config.zoo import config_from_file, config_path, get_config
 
 
 def test_get_config_reads_a_config_with_all_its_bases():

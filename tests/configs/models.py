@@ -10,8 +10,8 @@ from mmengine.registry import MODELS, init_default_scope
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
-from ptnt_mm.config.settings import type_name
-from ptnt_mm.config.zoo import _with_bases, config_names, config_path
+from ptnt_mm.workbench.config.settings import type_name
+from ptnt_mm.workbench.config.zoo import _with_bases, config_names, config_path
 
 
 def _host(name: str) -> str:

@@ -14,10 +14,6 @@ from torch import nn
 
 import ptnt_mm
 from ptnt_mm import api, complexity
-from ptnt_mm.check.inspection import check_before_training
-from ptnt_mm.check.misspelt_settings import check_spelling
-from ptnt_mm.config.view import ConfigView
-from ptnt_mm.engine.runner import build_runner
 from ptnt_mm.models import PlainClassifier, PyramidTNTClassifier
 from ptnt_mm.models.cpvt import CPVT_ARCHS
 from ptnt_mm.models.pyramid_tnt import ARCHS
@@ -25,6 +21,11 @@ from ptnt_mm.models.tnt import TNT_ARCHS
 from ptnt_mm.weights.mmengine import load_strictly
 from ptnt_mm.weights.pretrained import load_pretrained
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
+from ptnt_mm.workbench.check.inspection import check_before_training
+from ptnt_mm.workbench.check.misspelt_settings import check_spelling
+from ptnt_mm.workbench.config.build import build_by_name
+from ptnt_mm.workbench.config.view import ConfigView
+from ptnt_mm.workbench.engine.runner import build_runner
 
 from .models import HOSTS, PLAIN, SIZES, build, narrow
 
@@ -155,14 +156,12 @@ def test_every_setting_is_known(config: Config):
 
 @pytest.mark.parametrize('name', [PYRAMIDS[0], TNTS[0]])
 def test_the_real_widths_run_and_are_counted(name: str):
-    model = complexity.build_by_name(name)
+    model = build_by_name(name)
     counted = complexity.measure_complexity(model, (224, 224))
     assert counted.total.parameters == sum(parameter.numel() for parameter in model.parameters())
     alone = ptnt_mm.get_config(name).model.backbone
     arch = alone.arch if alone.type == 'PyramidTNT' else f'{alone.type[-4:].lower()}_{alone.arch}'
-    ours = complexity.measure_complexity(
-        complexity.build_by_name(arch.removeprefix('.')), (224, 224)
-    )
+    ours = complexity.measure_complexity(build_by_name(arch.removeprefix('.')), (224, 224))
     assert counted.total.multiply_adds == pytest.approx(ours.total.multiply_adds, rel=1e-3)
 
 

@@ -15,14 +15,14 @@ from torch import nn
 
 import ptnt_mm
 from ptnt_mm import complexity
-from ptnt_mm.check.misspelt_settings import check_spelling
-from ptnt_mm.check.network import check_strides
-from ptnt_mm.config import zoo
-from ptnt_mm.config.build import build_model
-from ptnt_mm.config.initial_weights import use_pretrained
-from ptnt_mm.config.view import ConfigView
 from ptnt_mm.models import PyramidTNTClassifier
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
+from ptnt_mm.workbench.check.misspelt_settings import check_spelling
+from ptnt_mm.workbench.check.network import check_strides
+from ptnt_mm.workbench.config import zoo
+from ptnt_mm.workbench.config.build import build_by_name, build_model
+from ptnt_mm.workbench.config.initial_weights import use_pretrained
+from ptnt_mm.workbench.config.view import ConfigView
 
 from .models import HOSTS, SIZES, build, narrow
 
@@ -141,7 +141,7 @@ def test_predictions_at_an_odd_size(config: Config, model: nn.Module):
     ],
 )
 def test_the_real_widths_run_and_are_counted(name: str):
-    model = complexity.build_by_name(name)
+    model = build_by_name(name)
     if 'mask_rcnn' in name:
         model.rpn_head.test_cfg.max_per_img = 10  # regions take most of the time
     # DINO takes the best 900 places.

@@ -10,13 +10,13 @@ from mmengine.config import Config
 from mmengine.optim import build_optim_wrapper
 from torch import nn
 
-from ptnt_mm.config import zoo
-from ptnt_mm.config.hosts import HOSTS
-from ptnt_mm.config.safeguards import added_hooks
-from ptnt_mm.config.settings import type_name
 from ptnt_mm.models.cpvt import CPVT_ARCHS
 from ptnt_mm.models.pyramid_tnt import ARCHS
 from ptnt_mm.models.tnt import TNT_ARCHS
+from ptnt_mm.workbench.config import zoo
+from ptnt_mm.workbench.config.hosts import HOSTS
+from ptnt_mm.workbench.config.safeguards import added_hooks
+from ptnt_mm.workbench.config.settings import type_name
 
 from . import test_classification, test_detection, test_segmentation
 from .conftest import SAME_MODEL

@@ -7,8 +7,8 @@ from manual import ROOT, blocks
 from mmengine.config import Config
 from mmengine.optim import build_optim_wrapper
 
-from ptnt_mm.config.build import build_model
-from ptnt_mm.config.zoo import copy_config
+from ptnt_mm.workbench.config.build import build_model
+from ptnt_mm.workbench.config.zoo import copy_config
 
 PAGE = [block.text for block in blocks(ROOT / 'docs' / 'training.md') if block.is_code]
 

@@ -13,12 +13,12 @@ from mmengine.optim import OptimWrapper, build_optim_wrapper
 from own_config import on_demo, snippet
 
 import ptnt_mm
-from ptnt_mm.check.network import check_strides
-from ptnt_mm.config.settings import dicts_within
-from ptnt_mm.config.view import ConfigView
-from ptnt_mm.config.zoo import copy_config
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.findings import Severity
+from ptnt_mm.workbench.check.network import check_strides
+from ptnt_mm.workbench.config.settings import dicts_within
+from ptnt_mm.workbench.config.view import ConfigView
+from ptnt_mm.workbench.config.zoo import copy_config
 
 from .models import build
 

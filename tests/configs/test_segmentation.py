@@ -11,7 +11,8 @@ from torch import nn
 
 import ptnt_mm
 from ptnt_mm import complexity
-from ptnt_mm.config import zoo
+from ptnt_mm.workbench.config import zoo
+from ptnt_mm.workbench.config.build import build_by_name
 
 from .models import HOSTS, SIZES, build, narrow
 
@@ -151,7 +152,7 @@ def test_one_window_is_the_whole_image(micro_arch: dict):
 
 @pytest.mark.parametrize('name', [*SMALLEST, MASK2FORMER])
 def test_the_real_widths_run_and_are_counted(name: str):
-    model = complexity.build_by_name(name)
+    model = build_by_name(name)
     counted = complexity.measure_complexity(model, (128, 128)).total
     assert counted.parameters == sum(parameter.numel() for parameter in model.parameters())
     assert counted.multiply_adds > 0

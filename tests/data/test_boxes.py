@@ -8,7 +8,8 @@ import pytest
 from PIL import Image
 from project import made
 
-from ptnt_mm.data.boxes import (
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.data.boxes import (
     CENTRE_AND_SIZE,
     CORNER_AND_SIZE,
     CORNERS,
@@ -19,11 +20,10 @@ from ptnt_mm.data.boxes import (
     judge_repeats,
     of_stored_pixels,
 )
-from ptnt_mm.data.formats.format import Collector
-from ptnt_mm.data.labels import Labels
-from ptnt_mm.data.recognise import summary
-from ptnt_mm.data.tree import Tree
-from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.data.formats.format import Collector
+from ptnt_mm.workbench.data.labels import Labels
+from ptnt_mm.workbench.data.recognise import summary
+from ptnt_mm.workbench.data.tree import Tree
 
 FORMS = (CORNER_AND_SIZE, CORNERS, CENTRE_AND_SIZE)
 WIDE, TALL = (640, 480), (300, 500)

@@ -8,11 +8,11 @@ import pytest
 from inference.samples import photograph
 from PIL import Image
 
-from ptnt_mm.check.data_sets import ImageFile
-from ptnt_mm.check.images import open_image
-from ptnt_mm.check.mask_values import open_mask
-from ptnt_mm.data.decoding import read_rgb
+from ptnt_mm.deploy.decoding import read_rgb
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.check.data_sets import ImageFile
+from ptnt_mm.workbench.check.images import open_image
+from ptnt_mm.workbench.check.mask_values import open_mask
 
 PIXELS = photograph(12, 20)
 GREY = PIXELS[..., 0]

@@ -8,7 +8,8 @@ import pytest
 from inference.samples import photograph
 from PIL import Image
 
-from ptnt_mm.data.image_files import (
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.data.image_files import (
     decoded,
     drawn_name,
     encode_image,
@@ -16,7 +17,6 @@ from ptnt_mm.data.image_files import (
     read_image,
     size_as_read,
 )
-from ptnt_mm.utils.errors import UserError
 
 PIXELS = photograph(12, 20)
 

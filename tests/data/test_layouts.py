@@ -9,13 +9,13 @@ import pytest
 from PIL import Image
 from project.made import read
 
-from ptnt_mm.data.boxes import Boxes, near_the_corner
-from ptnt_mm.data.copies import alike, look
-from ptnt_mm.data.labels import LabelledImage, Labels
-from ptnt_mm.data.recognise import recognise
-from ptnt_mm.data.tree import Tree
-from ptnt_mm.project.split import split_off
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.data.boxes import Boxes, near_the_corner
+from ptnt_mm.workbench.data.copies import alike, look
+from ptnt_mm.workbench.data.labels import LabelledImage, Labels
+from ptnt_mm.workbench.data.recognise import recognise
+from ptnt_mm.workbench.data.tree import Tree
+from ptnt_mm.workbench.project.split import split_off
 
 _SIZE = (80, 60)
 _COUNT = 6

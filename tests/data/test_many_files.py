@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ptnt_mm.data.many_files import Folders, on_threads
+from ptnt_mm.workbench.data.many_files import Folders, on_threads
 
 
 def test_folders_are_listed_once(tmp_path: Path):

@@ -11,12 +11,12 @@ import pytest
 from PIL import Image, ImageFilter
 from project import made
 
-from ptnt_mm.data.class_masks import IGNORED, read_values, voc_colour, without_palette
-from ptnt_mm.data.labels import Labels
-from ptnt_mm.data.masks import area
-from ptnt_mm.data.recognise import read_labels, recognise
-from ptnt_mm.data.tree import Tree
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.data.class_masks import IGNORED, read_values, voc_colour, without_palette
+from ptnt_mm.workbench.data.labels import Labels
+from ptnt_mm.workbench.data.masks import area
+from ptnt_mm.workbench.data.recognise import read_labels, recognise
+from ptnt_mm.workbench.data.tree import Tree
 
 from . import drawn
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from pycocotools import mask as coco
 
-from ptnt_mm.data.masks import BROKEN, draw_mask, run_lengths, usable
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.data.masks import BROKEN, draw_mask, run_lengths, usable
 
 IMAGE = dict(id=1, file_name='a.jpg', height=6, width=8)
 LABELS = {7: 1, 9: 2}

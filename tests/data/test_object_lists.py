@@ -9,11 +9,11 @@ from PIL import Image
 from project import made
 from project.made import read
 
-from ptnt_mm.data.boxes import REPEAT_RULES, Listed
-from ptnt_mm.data.labels import Labels, ignored_regions
-from ptnt_mm.data.recognise import recognise
-from ptnt_mm.data.tree import Tree
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.data.boxes import REPEAT_RULES, Listed
+from ptnt_mm.workbench.data.labels import Labels, ignored_regions
+from ptnt_mm.workbench.data.recognise import recognise
+from ptnt_mm.workbench.data.tree import Tree
 
 _WIDTH, _HEIGHT = 100, 50
 _BOX = (10.0, 5.0, 20.0, 30.0)  # x, y, width, height of the objects below

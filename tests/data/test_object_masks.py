@@ -8,8 +8,8 @@ import pytest
 from PIL import Image
 from project.made import read
 
-from ptnt_mm.data.recognise import recognise
-from ptnt_mm.data.tree import Tree
+from ptnt_mm.workbench.data.recognise import recognise
+from ptnt_mm.workbench.data.tree import Tree
 
 from . import drawn
 

@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 from project.made import read
 
-from ptnt_mm.data.labels import LabelledObject, Labels, Outcome, ignored_regions
-from ptnt_mm.data.recognise import summary
+from ptnt_mm.workbench.data.labels import LabelledObject, Labels, Outcome, ignored_regions
+from ptnt_mm.workbench.data.recognise import summary
 
 _WIDTH, _HEIGHT = 100, 50
 _BOX = [10, 5, 20, 30]

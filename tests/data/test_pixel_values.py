@@ -10,9 +10,9 @@ import tifffile
 from inference.samples import photograph
 from PIL import Image
 
-from ptnt_mm.data.decoding import read_values, scaled
-from ptnt_mm.data.image_files import decoded
-from ptnt_mm.data.pixel_values import (
+from ptnt_mm.deploy.decoding import read_values, scaled
+from ptnt_mm.workbench.data.image_files import decoded
+from ptnt_mm.workbench.data.pixel_values import (
     PixelValues,
     choose_range,
     few_levels,

@@ -8,7 +8,7 @@ from project import made
 from project.made import read
 
 from ptnt_mm.api import create_project
-from ptnt_mm.data.recognise import summary
+from ptnt_mm.workbench.data.recognise import summary
 
 
 def labelme(root: Path, **shape: object) -> Path:
@@ -48,7 +48,7 @@ def objects_of(project: Path) -> dict[str, list[dict]]:
 @pytest.fixture
 def untried(monkeypatch: pytest.MonkeyPatch) -> None:
     """No step is tried, which takes a second."""
-    monkeypatch.setattr('ptnt_mm.project.create.measure_memory', lambda config: None)
+    monkeypatch.setattr('ptnt_mm.workbench.project.create.measure_memory', lambda config: None)
 
 
 def test_a_rectangle_between_polygons_is_a_mask_of_four_points(tmp_path: Path, untried):

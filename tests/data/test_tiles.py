@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ptnt_mm.data.tiles import Found, Patch, Tiling, merge
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.data.tiles import Found, Patch, Tiling, merge
 
 TILING = Tiling(64, 0.25)
 

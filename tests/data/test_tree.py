@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ptnt_mm.data.tree import Tree
+from ptnt_mm.workbench.data.tree import Tree
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ import pytest
 from PIL import Image
 from project.made import read
 
-from ptnt_mm.data.masks import area
-from ptnt_mm.data.recognise import recognise
-from ptnt_mm.data.tree import Tree
-from ptnt_mm.data.unsupported import unsupported_labels
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.data.masks import area
+from ptnt_mm.workbench.data.recognise import recognise
+from ptnt_mm.workbench.data.tree import Tree
+from ptnt_mm.workbench.data.unsupported import unsupported_labels
 
 
 def draw(file: Path) -> Path:

@@ -12,8 +12,8 @@ from PIL import Image
 from project import made
 from project.made import read
 
-from ptnt_mm.data.labels import LabelledObject, Labels, Outcome
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.data.labels import LabelledObject, Labels, Outcome
 
 from . import drawn
 

@@ -16,11 +16,11 @@ from project import made
 from project.made import read
 from pycocotools import mask as coco
 
-from ptnt_mm.data.formats.format import Format
-from ptnt_mm.data.labels import LabelledImage, LabelledObject
-from ptnt_mm.data.masks import encode_mask, outlines, run_lengths
-from ptnt_mm.data.recognise import FORMATS, recognise
-from ptnt_mm.data.tree import Tree
+from ptnt_mm.workbench.data.formats.format import Format
+from ptnt_mm.workbench.data.labels import LabelledImage, LabelledObject
+from ptnt_mm.workbench.data.masks import encode_mask, outlines, run_lengths
+from ptnt_mm.workbench.data.recognise import FORMATS, recognise
+from ptnt_mm.workbench.data.tree import Tree
 
 WRITABLE = [form for form in FORMATS if form.write is not None]
 WITH_MASKS = [form for form in WRITABLE if 'instance' in form.tasks]

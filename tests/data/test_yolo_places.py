@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ptnt_mm.data.formats.yolo import data_set_of
-from ptnt_mm.data.labels import Labels
-from ptnt_mm.data.recognise import read_labels, recognise
-from ptnt_mm.data.tree import Tree
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.data.formats.yolo import data_set_of
+from ptnt_mm.workbench.data.labels import Labels
+from ptnt_mm.workbench.data.recognise import read_labels, recognise
+from ptnt_mm.workbench.data.tree import Tree
 
 SPLITS = {'train': 4, 'val': 2}
 

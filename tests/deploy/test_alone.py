@@ -66,7 +66,7 @@ def test_a_file_runs_without_other_packages(tmp_path: Path):
 
 @pytest.mark.parametrize('command', ['infer', 'doctor', 'demo'])
 def test_a_command_names_the_missing_package_in_one_line(tmp_path: Path, command: str):
-    code = f"sys.argv = ['ptnt', {command!r}]\nfrom ptnt_mm.cli.main import main\nmain()"
+    code = f"sys.argv = ['ptnt', {command!r}]\nfrom ptnt_mm.workbench.cli.main import main\nmain()"
     done = run_alone(code, tmp_path)
     assert done.returncode == 1
     assert len(done.stderr.splitlines()) == 1 and 'rich' in done.stderr, done.stderr

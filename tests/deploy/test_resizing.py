@@ -7,11 +7,11 @@ import pytest
 from mmengine.registry import TRANSFORMS
 from mmpretrain.datasets import transforms  # noqa: F401  registers ResizeEdge
 
-from ptnt_mm.config.view import ConfigView
 from ptnt_mm.deploy.pixels import prepared
 from ptnt_mm.deploy.resizing import INTERPOLATIONS, Resizing
-from ptnt_mm.export.evaluation import stated_resizing
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.config.view import ConfigView
+from ptnt_mm.workbench.export.evaluation import stated_resizing
 
 SHAPES = [(60, 80), (81, 43), (7, 300), (33, 33)]
 

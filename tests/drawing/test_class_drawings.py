@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from ptnt_mm.drawing.class_drawings import draw_names, paint_map, write_lines
 from ptnt_mm.utils.colours import class_colours
+from ptnt_mm.workbench.drawing.class_drawings import draw_names, paint_map, write_lines
 
 COLOURS = np.array([(10, 20, 30), (250, 200, 100)], dtype=np.uint8)
 

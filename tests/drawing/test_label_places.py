@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ptnt_mm.drawing.letters import overlaps, place_labels
+from ptnt_mm.workbench.drawing.letters import overlaps, place_labels
 
 ROOM, SIZE = (200, 100), (40, 10)
 

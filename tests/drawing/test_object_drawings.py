@@ -6,8 +6,8 @@ import torch
 from mmdet.structures.mask import BitmapMasks
 from mmengine.structures import InstanceData
 
-from ptnt_mm.drawing.object_drawings import draw_objects
 from ptnt_mm.utils.colours import PALETTE
+from ptnt_mm.workbench.drawing.object_drawings import draw_objects
 
 GREY = 128
 RED, BLUE = (200, 0, 0), (0, 0, 200)

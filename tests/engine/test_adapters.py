@@ -12,18 +12,18 @@ from mmengine.runner import Runner
 from torch import Tensor, nn
 
 import ptnt_mm
-from ptnt_mm.check.weights import check_weights_fit
-from ptnt_mm.config.initial_weights import check_start, use_pretrained
-from ptnt_mm.config.read import read_config
-from ptnt_mm.config.view import ConfigView
-from ptnt_mm.data.demo.dataset import DemoSpec, make_demo_data
-from ptnt_mm.engine.test import build_test
-from ptnt_mm.engine.train import train
 from ptnt_mm.models.optimizer import LayerDecayOptimWrapperConstructor
 from ptnt_mm.registry import MODELS
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights.published import locate
 from ptnt_mm.weights.reader.read import read_checkpoint
+from ptnt_mm.workbench.check.weights import check_weights_fit
+from ptnt_mm.workbench.config.initial_weights import check_start, use_pretrained
+from ptnt_mm.workbench.config.read import read_config
+from ptnt_mm.workbench.config.view import ConfigView
+from ptnt_mm.workbench.data.demo.dataset import DemoSpec, make_demo_data
+from ptnt_mm.workbench.engine.test import build_test
+from ptnt_mm.workbench.engine.train import train
 
 pytestmark = pytest.mark.slow
 

@@ -13,10 +13,10 @@ from PIL import Image
 from torch.utils.data import DataLoader
 from toy import ToyNoise, evaluated, log_of, toy_config, toy_iterations, train
 
-from ptnt_mm.engine.failures import failures_explained
 from ptnt_mm.hooks.corrupt_images import SkipCorruptImagesHook, _NamingImages
 from ptnt_mm.hooks.repeat import EndlessLoader
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.engine.failures import failures_explained
 
 
 def spoil(monkeypatch, rows: set[int]) -> None:

@@ -7,9 +7,9 @@ import torch
 from mmengine.optim import build_optim_wrapper
 from torch import nn
 
-from ptnt_mm.engine.distillation import FeatureDistiller, MapMSE, map_pairs, mosaics
 from ptnt_mm.hooks import CompileHook
 from ptnt_mm.registry import MODELS
+from ptnt_mm.workbench.engine.distillation import FeatureDistiller, MapMSE, map_pairs, mosaics
 
 GREY = dict(mean=[127.5] * 3, std=[127.5] * 3)
 

@@ -11,8 +11,8 @@ from mmengine.structures import BaseDataElement, PixelData
 from PIL import Image
 from torch import nn
 
-from ptnt_mm.engine.drawing import DrawPredictionsHook
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.engine.drawing import DrawPredictionsHook
 
 META = dict(classes=('rest', 'road'), palette=[(0, 0, 0), (200, 100, 50)])
 SIZE = (6, 8)

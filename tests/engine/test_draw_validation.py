@@ -9,8 +9,8 @@ from mmengine.structures import BaseDataElement, InstanceData
 from mmengine.visualization import Visualizer
 from PIL import Image
 
-from ptnt_mm.drawing.class_drawings import write_lines
-from ptnt_mm.engine.drawing import DrawValidationHook
+from ptnt_mm.workbench.drawing.class_drawings import write_lines
+from ptnt_mm.workbench.engine.drawing import DrawValidationHook
 
 
 def test_the_first_images_of_every_evaluation(tmp_path: Path):

@@ -12,10 +12,10 @@ from toy import quick, toy_config
 
 import ptnt_mm
 from ptnt_mm import api
-from ptnt_mm.check.rules import KEYS, RULES, check_rules
-from ptnt_mm.config.view import ConfigView
-from ptnt_mm.engine.epochs import stretch, without_empty
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.check.rules import KEYS, RULES, check_rules
+from ptnt_mm.workbench.config.view import ConfigView
+from ptnt_mm.workbench.engine.epochs import stretch, without_empty
 
 BEFORE = 10
 

@@ -11,9 +11,9 @@ from mmengine.config import Config
 from mmengine.registry import VISUALIZERS
 from mmengine.structures import InstanceData
 
-from ptnt_mm.config.view import ConfigView
-from ptnt_mm.engine.evaluation_outputs import DumpMaps, add_drawing, add_dump
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.config.view import ConfigView
+from ptnt_mm.workbench.engine.evaluation_outputs import DumpMaps, add_drawing, add_dump
 
 
 def config_of(scope: str | None, **more: object) -> Config:

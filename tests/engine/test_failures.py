@@ -17,13 +17,13 @@ from mmengine.runner import Runner, loops
 from torch.utils.data import get_worker_info
 from toy import ToyModel, ToyNoise, quick, toy_config, toy_iterations, train
 
-from ptnt_mm.config.view import ConfigView
-from ptnt_mm.engine.failures import (
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.config.view import ConfigView
+from ptnt_mm.workbench.engine.failures import (
     failed_test_explained,
     failures_explained,
 )
-from ptnt_mm.engine.runner import build_runner
-from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.engine.runner import build_runner
 
 QUIET = logging.getLogger('quiet')
 

@@ -8,7 +8,7 @@ import pytest
 from mmengine.logging import HistoryBuffer
 from toy import quick, toy_iterations, train
 
-from ptnt_mm.engine.health import HealthHook
+from ptnt_mm.workbench.engine.health import HealthHook
 
 
 @pytest.mark.parametrize(('loading', 'warnings'), [(0.6, 1), (0.4, 0)])

@@ -12,11 +12,11 @@ from mmcv.transforms import Compose
 from mmengine.config import Config
 from PIL import Image
 
-from ptnt_mm.config.view import ConfigView
-from ptnt_mm.data.decoding import read_rgb, scaled
+from ptnt_mm.deploy.decoding import read_rgb, scaled
 from ptnt_mm.deploy.pixels import to_rgb
-from ptnt_mm.engine.load_in_range import LoadImageInRange, stated_range
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.config.view import ConfigView
+from ptnt_mm.workbench.engine.load_in_range import LoadImageInRange, stated_range
 
 PIXELS = photograph(60, 90)
 GREY = PIXELS[..., 0]

@@ -7,12 +7,12 @@ import torch
 from mmengine.config import Config
 
 from ptnt_mm import api
-from ptnt_mm.cli.main import run
-from ptnt_mm.config.view import ConfigView
-from ptnt_mm.engine import modes
-from ptnt_mm.engine.modes import LOG_BACKENDS, log_to_package
 from ptnt_mm.utils import imports
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.cli.main import run
+from ptnt_mm.workbench.config.view import ConfigView
+from ptnt_mm.workbench.engine import modes
+from ptnt_mm.workbench.engine.modes import LOG_BACKENDS, log_to_package
 
 
 @pytest.fixture(autouse=True)

@@ -22,13 +22,13 @@ from rich.console import Console
 from rich.progress import Progress
 from toy import evaluated, quick, toy_config, toy_iterations
 
-from ptnt_mm.config.view import ConfigView
-from ptnt_mm.engine.class_scores import class_scores, keeping_class_scores
-from ptnt_mm.engine.run_display import best_scores, display_of, evaluations_left
-from ptnt_mm.engine.runner import build_runner
 from ptnt_mm.utils.metrics import main_metrics, metric_names, metric_text
 from ptnt_mm.utils.terminal import TerminalHandler
 from ptnt_mm.utils.text import duration
+from ptnt_mm.workbench.config.view import ConfigView
+from ptnt_mm.workbench.engine.class_scores import class_scores, keeping_class_scores
+from ptnt_mm.workbench.engine.run_display import best_scores, display_of, evaluations_left
+from ptnt_mm.workbench.engine.runner import build_runner
 
 
 class Terminal(io.StringIO):

@@ -10,13 +10,13 @@ from mmengine.config import Config, ConfigDict
 from mmengine.runner import Runner
 from toy import log_of, names, quick, toy_config, train
 
-from ptnt_mm.config.initial_weights import check_start, use_pretrained
-from ptnt_mm.config.stored import changed_settings
-from ptnt_mm.config.view import ConfigView
-from ptnt_mm.engine.run_start import Start, choose_start, resume_of
-from ptnt_mm.engine.runner import build_runner
-from ptnt_mm.engine.train import train as run_training
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.config.initial_weights import check_start, use_pretrained
+from ptnt_mm.workbench.config.stored import changed_settings
+from ptnt_mm.workbench.config.view import ConfigView
+from ptnt_mm.workbench.engine.run_start import Start, choose_start, resume_of
+from ptnt_mm.workbench.engine.runner import build_runner
+from ptnt_mm.workbench.engine.train import train as run_training
 
 
 def _config(**backbone: object) -> Config:

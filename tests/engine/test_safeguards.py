@@ -11,11 +11,11 @@ from mmengine.registry import HOOKS as ROOT_HOOKS
 from mmengine.registry import LOOPS, Registry
 from mmengine.runner import IterBasedTrainLoop
 
-from ptnt_mm.config.safeguards import added_hooks, safeguard_names, with_safeguards
-from ptnt_mm.config.view import ConfigView
-from ptnt_mm.config.zoo import config_from_file
-from ptnt_mm.engine import hooks
-from ptnt_mm.engine.health import HealthHook
+from ptnt_mm.workbench.config.safeguards import added_hooks, safeguard_names, with_safeguards
+from ptnt_mm.workbench.config.view import ConfigView
+from ptnt_mm.workbench.config.zoo import config_from_file
+from ptnt_mm.workbench.engine import hooks
+from ptnt_mm.workbench.engine.health import HealthHook
 
 HOOKS = [hook.type for hook in added_hooks()]
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from logs import evaluation, map_evaluation, write_log
 
-from ptnt_mm.engine.scalar_logs import last_evaluation, metrics_in_percent
+from ptnt_mm.workbench.engine.scalar_logs import last_evaluation, metrics_in_percent
 
 BOXES = {'AP': 'coco/bbox_mAP', 'AP small': 'coco/bbox_mAP_s', 'AP large': 'coco/bbox_mAP_l'}
 

@@ -19,16 +19,16 @@ from mmengine.runner import Runner
 from mmengine.structures import InstanceData
 from pycocotools import mask as coco
 
-from ptnt_mm.config.view import ConfigView
-from ptnt_mm.data.tiles import Tiling
-from ptnt_mm.engine.evaluation_outputs import add_drawing, add_dump
-from ptnt_mm.engine.runner import build_runner
-from ptnt_mm.engine.tiled_loops import stated_tiling
-from ptnt_mm.export import evaluation
-from ptnt_mm.export.evaluation import evaluate_file
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.config.view import ConfigView
+from ptnt_mm.workbench.data.tiles import Tiling
+from ptnt_mm.workbench.engine.evaluation_outputs import add_drawing, add_dump
+from ptnt_mm.workbench.engine.runner import build_runner
+from ptnt_mm.workbench.engine.tiled_loops import stated_tiling
+from ptnt_mm.workbench.export import evaluation
+from ptnt_mm.workbench.export.evaluation import evaluate_file
 
-METRIC = 'ptnt_mm.engine.mmdet_metrics.DenseCocoMetric'
+METRIC = 'ptnt_mm.workbench.engine.mmdet_metrics.DenseCocoMetric'
 
 
 class FindsBlobs(BaseModel):
@@ -258,7 +258,9 @@ def test_the_tiles_of_a_config(tmp_path: Path):
     assert stated_tiling(ConfigView(config_of(file, tmp_path))) == Tiling(64, 0.2)
     assert stated_tiling(ConfigView(config_of(file, tmp_path, None))) is None
     config = config_of(file, tmp_path)
-    config.test_cfg = dict(type='ptnt_mm.engine.tiled_loops.TiledTestLoop', tile=99, overlap=0.5)
+    config.test_cfg = dict(
+        type='ptnt_mm.workbench.engine.tiled_loops.TiledTestLoop', tile=99, overlap=0.5
+    )
     assert stated_tiling(ConfigView(config)) == Tiling(99, 0.5)
 
 

@@ -10,9 +10,6 @@ import torch
 from mmengine.config import Config
 from toy import quick, toy_config
 
-from ptnt_mm.config.view import ConfigView
-from ptnt_mm.engine.runner import build_runner
-from ptnt_mm.engine.work_dir import checkpoint_to_use, create_work_dir
 from ptnt_mm.hooks.checkpointing import RemoveEarlierRunHook
 from ptnt_mm.hooks.run_checkpoints import (
     describe_last_checkpoint,
@@ -21,6 +18,9 @@ from ptnt_mm.hooks.run_checkpoints import (
     require_fresh,
 )
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.config.view import ConfigView
+from ptnt_mm.workbench.engine.runner import build_runner
+from ptnt_mm.workbench.engine.work_dir import checkpoint_to_use, create_work_dir
 
 
 def save(checkpoint: Path) -> Path:

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from forked import Forked
 
-from ptnt_mm.engine.work_dir import lock_work_dir
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.engine.work_dir import lock_work_dir
 
 pytestmark = pytest.mark.slow
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from ptnt_mm.engine.work_dir import lock_work_dir
+from ptnt_mm.workbench.engine.work_dir import lock_work_dir
 with lock_work_dir(Path(sys.argv[1])):
     print('held', flush=True)
     time.sleep(60)

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 import ptnt_mm
 from configs import models
-from ptnt_mm.config.build import build_model
-from ptnt_mm.config.zoo import config_from_file
+from ptnt_mm.workbench.config.build import build_model
+from ptnt_mm.workbench.config.zoo import config_from_file
 
 _LAST = (
     *('retina_cls', 'rtm_cls', 'rpn_cls', 'fc_cls', 'conv_seg', 'conv_logits', 'conv_cls'),

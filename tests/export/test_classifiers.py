@@ -14,14 +14,14 @@ from torch import nn
 
 import ptnt_mm
 from ptnt_mm.api import export
-from ptnt_mm.config.view import ConfigView
 from ptnt_mm.deploy import Deployed
-from ptnt_mm.export.end_to_end import EndToEndClassifier, EndToEndModel
-from ptnt_mm.export.evaluation import file_size
-from ptnt_mm.export.formats import OLDEST_TORCH
-from ptnt_mm.export.supported_models import build_network
-from ptnt_mm.inference.load import load_exported, load_predictor
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.config.view import ConfigView
+from ptnt_mm.workbench.export.end_to_end import EndToEndClassifier, EndToEndModel
+from ptnt_mm.workbench.export.evaluation import file_size
+from ptnt_mm.workbench.export.formats import OLDEST_TORCH
+from ptnt_mm.workbench.export.supported_models import build_network
+from ptnt_mm.workbench.inference.load import load_exported, load_predictor
 
 EDGE = dict(type='ResizeEdge', scale=72, backend='pillow', interpolation='bicubic')
 CROP = dict(type='CenterCrop', crop_size=64)

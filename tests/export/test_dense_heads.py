@@ -14,10 +14,16 @@ from ptnt_mm.deploy.export_info import ExportInfo
 from ptnt_mm.deploy.pixels import prepared, resize
 from ptnt_mm.deploy.resizing import Resizing
 from ptnt_mm.deploy.runtimes import load_runtime
-from ptnt_mm.export.comparison import compare
-from ptnt_mm.export.end_to_end import EndToEndModel
-from ptnt_mm.export.formats import OLDEST_TORCH, quantised, take_graph, to_onnx, write_onnx
-from ptnt_mm.export.supported_models import build_network
+from ptnt_mm.workbench.export.comparison import compare
+from ptnt_mm.workbench.export.end_to_end import EndToEndModel
+from ptnt_mm.workbench.export.formats import (
+    OLDEST_TORCH,
+    quantised,
+    take_graph,
+    to_onnx,
+    write_onnx,
+)
+from ptnt_mm.workbench.export.supported_models import build_network
 
 from .models import decided_model, host_config
 from .test_end_to_end import photograph

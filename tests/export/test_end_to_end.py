@@ -11,17 +11,17 @@ from torchvision.ops import box_iou, deform_conv2d
 
 from ptnt_mm.deploy.pixels import prepared
 from ptnt_mm.deploy.resizing import Resizing
-from ptnt_mm.export.comparison import Differences, check_results, compare, sizes_to_check
-from ptnt_mm.export.dense_heads import sample_at_offsets
-from ptnt_mm.export.dynamic_masks import CondInstDetector, RTMDetInsDetector
-from ptnt_mm.export.end_to_end import (
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.export.comparison import Differences, check_results, compare, sizes_to_check
+from ptnt_mm.workbench.export.dense_heads import sample_at_offsets
+from ptnt_mm.workbench.export.dynamic_masks import CondInstDetector, RTMDetInsDetector
+from ptnt_mm.workbench.export.end_to_end import (
     DenseDetector,
     EndToEndModel,
     EndToEndSegmenter,
     TwoStageDetector,
 )
-from ptnt_mm.export.supported_models import build_network
-from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.export.supported_models import build_network
 
 from .models import decided_model, host_config, narrow_config
 

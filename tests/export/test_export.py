@@ -17,27 +17,27 @@ from PIL import Image
 from repository import ROOT
 
 import ptnt_mm
-from ptnt_mm.cli.main import run
-from ptnt_mm.config.view import ConfigView
 from ptnt_mm.deploy import Deployed
 from ptnt_mm.deploy.export_info import ExportInfo, read_export_info
 from ptnt_mm.deploy.pixels import prepared
 from ptnt_mm.deploy.resizing import Resizing
 from ptnt_mm.deploy.runtimes import load_runtime
-from ptnt_mm.export import export as exporting
-from ptnt_mm.export.comparison import compare
-from ptnt_mm.export.evaluation import remark_on_size
-from ptnt_mm.export.export import export, suggested_size
-from ptnt_mm.export.formats import (
+from ptnt_mm.models import PyramidTNT
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.cli.main import run
+from ptnt_mm.workbench.config.view import ConfigView
+from ptnt_mm.workbench.export import export as exporting
+from ptnt_mm.workbench.export.comparison import compare
+from ptnt_mm.workbench.export.evaluation import remark_on_size
+from ptnt_mm.workbench.export.export import export, suggested_size
+from ptnt_mm.workbench.export.formats import (
     OLDEST_TORCH,
     freeze_tables,
     take_graph,
     to_onnx,
     write_program,
 )
-from ptnt_mm.export.supported_models import build_network, load_end_to_end
-from ptnt_mm.models import PyramidTNT
-from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.export.supported_models import build_network, load_end_to_end
 
 from .models import decided_model, narrow_config
 from .test_end_to_end import photograph

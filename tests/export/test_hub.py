@@ -8,14 +8,14 @@ import pytest
 import torch
 from hub_server import TOKEN, Hub, connect, serve
 
-from ptnt_mm.cli import main
-from ptnt_mm.export import privacy
-from ptnt_mm.export.hub import prepare, publish_to_hub
-from ptnt_mm.export.privacy import check_traces, without_traces
 from ptnt_mm.models import PyramidTNT
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights.pretrained import load_pretrained
 from ptnt_mm.weights.reader.read import read_checkpoint
+from ptnt_mm.workbench.cli import main
+from ptnt_mm.workbench.export import privacy
+from ptnt_mm.workbench.export.hub import prepare, publish_to_hub
+from ptnt_mm.workbench.export.privacy import check_traces, without_traces
 
 ADDRESS = 'hf:me/cells'
 CONFIG = """

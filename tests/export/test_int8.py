@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ptnt_mm.export.formats import _unshare_biases
+from ptnt_mm.workbench.export.formats import _unshare_biases
 
 onnx = pytest.importorskip('onnx')
 

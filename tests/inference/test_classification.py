@@ -13,13 +13,13 @@ from PIL import Image
 from torch import nn
 
 import ptnt_mm
-from ptnt_mm.config.view import ConfigView
-from ptnt_mm.engine.drawing import DrawPredictionsHook
-from ptnt_mm.engine.evaluation_outputs import add_drawing
-from ptnt_mm.inference.infer import closing_lines
-from ptnt_mm.inference.load import load_predictor
-from ptnt_mm.inference.predictor import Predictor
-from ptnt_mm.inference.source import Results
+from ptnt_mm.workbench.config.view import ConfigView
+from ptnt_mm.workbench.engine.drawing import DrawPredictionsHook
+from ptnt_mm.workbench.engine.evaluation_outputs import add_drawing
+from ptnt_mm.workbench.inference.infer import closing_lines
+from ptnt_mm.workbench.inference.load import load_predictor
+from ptnt_mm.workbench.inference.predictor import Predictor
+from ptnt_mm.workbench.inference.source import Results
 
 from .samples import CLASSES, photograph, save
 

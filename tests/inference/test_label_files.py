@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ptnt_mm.cli.main import run as run_command
-from ptnt_mm.cli.options import COMMANDS
-from ptnt_mm.data.masks import encode_mask
-from ptnt_mm.data.recognise import read_labels, recognise
-from ptnt_mm.data.tree import Tree
-from ptnt_mm.inference import infer as inferring
-from ptnt_mm.inference.image_loaders import LoadedImage, PixelLoader
-from ptnt_mm.inference.label_files import WRITABLE
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.cli.main import run as run_command
+from ptnt_mm.workbench.cli.options import COMMANDS
+from ptnt_mm.workbench.data.masks import encode_mask
+from ptnt_mm.workbench.data.recognise import read_labels, recognise
+from ptnt_mm.workbench.data.tree import Tree
+from ptnt_mm.workbench.inference import infer as inferring
+from ptnt_mm.workbench.inference.image_loaders import LoadedImage, PixelLoader
+from ptnt_mm.workbench.inference.label_files import WRITABLE
 
 from .test_video import write_video
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ptnt_mm.config.zoo import config_path
+from ptnt_mm.workbench.config.zoo import config_path
 
 from .samples import CLASSES, NAME, run_elsewhere
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import ptnt_mm
-from ptnt_mm.config.zoo import config_path
 from ptnt_mm.utils.versions import provider
+from ptnt_mm.workbench.config.zoo import config_path
 
 from .samples import MAP_CLASSES, SEGMENTER, run_elsewhere, write_segmenter
 

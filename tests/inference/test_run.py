@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ptnt_mm.cli.main import run as run_command
-from ptnt_mm.data.image_files import read_image
-from ptnt_mm.inference import infer as inferring
-from ptnt_mm.inference.image_loaders import LoadedImage, PixelLoader
-from ptnt_mm.inference.video import open_video
+from ptnt_mm.workbench.cli.main import run as run_command
+from ptnt_mm.workbench.data.image_files import read_image
+from ptnt_mm.workbench.inference import infer as inferring
+from ptnt_mm.workbench.inference.image_loaders import LoadedImage, PixelLoader
+from ptnt_mm.workbench.inference.video import open_video
 
 from .samples import photograph
 from .test_video import write_video

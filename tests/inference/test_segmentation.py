@@ -16,14 +16,14 @@ from repository import ROOT
 
 import ptnt_mm
 from configs import models
-from ptnt_mm.export.supported_models import build_network
-from ptnt_mm.inference import segmentation
-from ptnt_mm.inference.infer import closing_lines
-from ptnt_mm.inference.load import load_predictor
-from ptnt_mm.inference.predictor import Predictor
-from ptnt_mm.inference.source import Results
 from ptnt_mm.utils.colours import class_colours
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.export.supported_models import build_network
+from ptnt_mm.workbench.inference import segmentation
+from ptnt_mm.workbench.inference.infer import closing_lines
+from ptnt_mm.workbench.inference.load import load_predictor
+from ptnt_mm.workbench.inference.predictor import Predictor
+from ptnt_mm.workbench.inference.source import Results
 
 from .samples import MAP_CLASSES, SEGMENTER, photograph, save, write_segmenter
 

@@ -12,15 +12,15 @@ import torch
 from blobs import SQUARES, Blobs, picture
 from pycocotools import mask as coco
 
-from ptnt_mm.cli.main import run as run_command
-from ptnt_mm.data.masks import encode_mask, encode_patch
-from ptnt_mm.data.tiles import Tiling
 from ptnt_mm.deploy import Detections
-from ptnt_mm.inference import infer as inferring
-from ptnt_mm.inference import load as loading
-from ptnt_mm.inference.detection import ExportedDetector
-from ptnt_mm.inference.load import load_exported, load_predictor
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.cli.main import run as run_command
+from ptnt_mm.workbench.data.masks import encode_mask, encode_patch
+from ptnt_mm.workbench.data.tiles import Tiling
+from ptnt_mm.workbench.inference import infer as inferring
+from ptnt_mm.workbench.inference import load as loading
+from ptnt_mm.workbench.inference.detection import ExportedDetector
+from ptnt_mm.workbench.inference.load import load_exported, load_predictor
 
 from .samples import NAME, photograph
 
@@ -201,7 +201,7 @@ def test_tiles_that_cannot_be_are_refused(options: dict, place: Path):
 
 
 def test_models_that_find_no_objects_are_refused():
-    from ptnt_mm.inference.segmentation import ExportedSegmenter
+    from ptnt_mm.workbench.inference.segmentation import ExportedSegmenter
 
     segmenter = ExportedSegmenter(None, dict(classes=('sky',)), None)
     with pytest.raises(UserError, match='tile=64'):

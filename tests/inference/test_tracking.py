@@ -14,15 +14,15 @@ from configs.models import narrow
 from repository import ROOT
 
 import ptnt_mm
-from ptnt_mm.cli.main import run as run_command
 from ptnt_mm.deploy import Detections
-from ptnt_mm.inference import infer as inferring
-from ptnt_mm.inference import tracking
-from ptnt_mm.inference.detection import ExportedDetector
-from ptnt_mm.inference.load import load_predictor
-from ptnt_mm.inference.tracking import Tracker
-from ptnt_mm.inference.video import open_video
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.cli.main import run as run_command
+from ptnt_mm.workbench.inference import infer as inferring
+from ptnt_mm.workbench.inference import tracking
+from ptnt_mm.workbench.inference.detection import ExportedDetector
+from ptnt_mm.workbench.inference.load import load_predictor
+from ptnt_mm.workbench.inference.tracking import Tracker
+from ptnt_mm.workbench.inference.video import open_video
 
 from .samples import NAME
 from .test_video import write_video

@@ -7,8 +7,8 @@ import cv2
 import numpy as np
 import pytest
 
-from ptnt_mm.inference.video import Movie, Window, open_video
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.inference.video import Movie, Window, open_video
 
 
 def write_video(file: Path, frames: int = 20, code: str = 'mp4v') -> Path:

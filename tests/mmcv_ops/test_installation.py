@@ -14,10 +14,10 @@ import pytest
 from mmcv import ops
 from repository import ROOT
 
-from ptnt_mm.cli.main import run
 from ptnt_mm.mmcv_ops import finder, installation
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.versions import provider
+from ptnt_mm.workbench.cli.main import run
 
 
 @pytest.fixture

@@ -6,13 +6,13 @@ import pytest
 import torch
 from torch import nn
 
-from ptnt_mm.complexity import build_by_name
-from ptnt_mm.config.zoo import config_names
 from ptnt_mm.models import CPVT, TNT, PlainClassifier, PyramidTNT, PyramidTNTClassifier
 from ptnt_mm.models.backbone import full_names
 from ptnt_mm.models.cpvt import CPVT_ARCHS
 from ptnt_mm.models.pyramid_tnt import ARCHS
 from ptnt_mm.models.tnt import TNT_ARCHS
+from ptnt_mm.workbench.config.build import build_by_name
+from ptnt_mm.workbench.config.zoo import config_names
 
 CLASSES = [(PyramidTNT, 'ptnt', ARCHS), (TNT, 'tnt', TNT_ARCHS), (CPVT, 'cpvt', CPVT_ARCHS)]
 EVERY_ARCH = [(cls, arch, row) for cls, _, archs in CLASSES for arch, row in archs.items()]

@@ -10,20 +10,21 @@ import torch
 from mmengine.config import Config
 from mmengine.registry import DefaultScope
 
-from ptnt_mm.cli.main import run
-from ptnt_mm.complexity import build_by_name, measure_complexity
-from ptnt_mm.config.view import ConfigView
+from ptnt_mm.complexity import measure_complexity
 from ptnt_mm.models import PlainClassifier, PyramidTNT
 from ptnt_mm.models.backbone import Backbone, find_trunk
 from ptnt_mm.models.positions import RELATIVE_POSITIONS
-from ptnt_mm.pages.visualize.recording import record
-from ptnt_mm.pages.visualize.scene import ChosenPlace, RecordedScene
-from ptnt_mm.pages.visualize.sections import SECTIONS
 from ptnt_mm.registry import MODELS
 from ptnt_mm.weights.files import describe_checkpoint
 from ptnt_mm.weights.identity import looks_like
 from ptnt_mm.weights.published import FILES, Published, default_cfg, locate
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
+from ptnt_mm.workbench.cli.main import run
+from ptnt_mm.workbench.config.build import build_by_name
+from ptnt_mm.workbench.config.view import ConfigView
+from ptnt_mm.workbench.pages.visualize.recording import record
+from ptnt_mm.workbench.pages.visualize.scene import ChosenPlace, RecordedScene
+from ptnt_mm.workbench.pages.visualize.sections import SECTIONS
 
 from . import golden
 from .rotary import RotaryPosition, turned

@@ -9,13 +9,13 @@ import torch
 from mmengine.config import Config
 from torch import nn
 
-from ptnt_mm.check.weights import check_weights_fit
-from ptnt_mm.config.view import ConfigView
 from ptnt_mm.models import TimmFeatures
 from ptnt_mm.utils.findings import Severity
 from ptnt_mm.weights import published
 from ptnt_mm.weights.published import INSTALLED, is_installed, locate
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
+from ptnt_mm.workbench.check.weights import check_weights_fit
+from ptnt_mm.workbench.config.view import ConfigView
 
 NAME = 'efficientnet_lite0'
 START = dict(type='Pretrained', checkpoint=NAME)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ptnt_mm.pages.report.coco_scores import read_annotations, score_results
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.pages.report.coco_scores import read_annotations, score_results
 
 from .made_runs import annotations, results
 

@@ -10,8 +10,8 @@ import pytest
 from mmengine.config import Config
 from repository import contents
 
-from ptnt_mm.cli.main import run
-from ptnt_mm.pages.report import report as reporting
+from ptnt_mm.workbench.cli.main import run
+from ptnt_mm.workbench.pages.report import report as reporting
 
 from .made_runs import age, make_detector, make_segmenter, results
 from .test_training_run import save_checkpoint

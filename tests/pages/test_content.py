@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ptnt_mm.pages.report import content, gallery
-from ptnt_mm.pages.report.training_run import TrainingRun, read_run
+from ptnt_mm.workbench.pages.report import content, gallery
+from ptnt_mm.workbench.pages.report.training_run import TrainingRun, read_run
 
 from .made_runs import make_detector
 

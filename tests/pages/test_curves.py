@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from ptnt_mm.pages import curves
-from ptnt_mm.pages.curves import draw_curves
-from ptnt_mm.pages.figures import save_figure
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.pages import curves
+from ptnt_mm.workbench.pages.curves import draw_curves
+from ptnt_mm.workbench.pages.figures import save_figure
 
 
 @pytest.fixture

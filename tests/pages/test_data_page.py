@@ -18,19 +18,19 @@ from project import made
 from project.conftest import _offline  # noqa: F401
 
 from ptnt_mm import api
-from ptnt_mm.cli.main import run
-from ptnt_mm.config.hosts import import_host
-from ptnt_mm.config.read import read_config
-from ptnt_mm.config.view import ConfigView
-from ptnt_mm.data.formats.format import Collector
-from ptnt_mm.data.labels import LabelledObject
-from ptnt_mm.data.tree import Tree
-from ptnt_mm.pages.data import content, network_input
-from ptnt_mm.pages.data.network_input import shown
-from ptnt_mm.pages.data.problems import group_problems
-from ptnt_mm.pages.data.splits import read_data, resized
-from ptnt_mm.project import create
 from ptnt_mm.utils.findings import Severity
+from ptnt_mm.workbench.cli.main import run
+from ptnt_mm.workbench.config.hosts import import_host
+from ptnt_mm.workbench.config.read import read_config
+from ptnt_mm.workbench.config.view import ConfigView
+from ptnt_mm.workbench.data.formats.format import Collector
+from ptnt_mm.workbench.data.labels import LabelledObject
+from ptnt_mm.workbench.data.tree import Tree
+from ptnt_mm.workbench.pages.data import content, network_input
+from ptnt_mm.workbench.pages.data.network_input import shown
+from ptnt_mm.workbench.pages.data.problems import group_problems
+from ptnt_mm.workbench.pages.data.splits import read_data, resized
+from ptnt_mm.workbench.project import create
 
 MAKERS = dict(
     detection=made.yolo_roboflow,
@@ -45,8 +45,8 @@ def projects(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A project of each task."""
     root = tmp_path_factory.mktemp('projects')
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr('ptnt_mm.project.backbones.is_reachable', lambda url: False)
-        patch.setattr('ptnt_mm.project.create._memory', lambda folder: None)
+        patch.setattr('ptnt_mm.workbench.project.backbones.is_reachable', lambda url: False)
+        patch.setattr('ptnt_mm.workbench.project.create._memory', lambda folder: None)
         for task, make in MAKERS.items():
             data = make(root / f'{task}_data')
             api.create_project(data, root / task, task=task, size=96, weights='none')
@@ -325,8 +325,8 @@ def test_the_command(projects, tmp_path: Path, capsys):
 
 
 def test_new_writes_the_page_and_survives_without_it(tmp_path: Path, capsys, monkeypatch):
-    monkeypatch.setattr('ptnt_mm.project.create._memory', lambda folder: None)
-    monkeypatch.setattr('ptnt_mm.project.backbones.is_reachable', lambda url: False)
+    monkeypatch.setattr('ptnt_mm.workbench.project.create._memory', lambda folder: None)
+    monkeypatch.setattr('ptnt_mm.workbench.project.backbones.is_reachable', lambda url: False)
     data = made.class_folders(tmp_path / 'data')
     words = ['--weights', 'none', '--size', '64']
     assert run('new', [str(data), str(tmp_path / 'one'), *words]) == 0
@@ -337,7 +337,7 @@ def test_new_writes_the_page_and_survives_without_it(tmp_path: Path, capsys, mon
     def fail(*_: object) -> None:
         raise ValueError('a planted fault')
 
-    monkeypatch.setattr('ptnt_mm.pages.data.content.data_content', fail)
+    monkeypatch.setattr('ptnt_mm.workbench.pages.data.content.data_content', fail)
     assert run('new', [str(data), str(tmp_path / 'two'), *words]) == 0
     assert 'a planted fault' in capsys.readouterr().out
     assert not (tmp_path / 'two/data.html').exists()

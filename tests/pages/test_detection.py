@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ptnt_mm.pages.report.training_run import read_run
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.pages.report.training_run import read_run
 
 from .made_runs import make_detector
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ptnt_mm.pages.report.coco_scores import CocoScores, read_annotations, score_results
-from ptnt_mm.pages.report.detection_errors import ERRORS, Kind, split_errors
+from ptnt_mm.workbench.pages.report.coco_scores import CocoScores, read_annotations, score_results
+from ptnt_mm.workbench.pages.report.detection_errors import ERRORS, Kind, split_errors
 
 from .made_runs import annotations, results
 

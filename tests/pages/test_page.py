@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from browser import PHONE, chromium, height, needs_chromium, quiet_page, width
 
-from ptnt_mm.cli.main import run
-from ptnt_mm.drawing.letters import overlaps
-from ptnt_mm.pages.page import TEMPLATES
+from ptnt_mm.workbench.cli.main import run
+from ptnt_mm.workbench.drawing.letters import overlaps
+from ptnt_mm.workbench.pages.page import TEMPLATES
 
 from . import made_runs
 from .made_runs import make_detector, make_segmenter

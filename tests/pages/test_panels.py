@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ptnt_mm.pages.visualize.panels import Panel, Points, around, from_zero
-from ptnt_mm.pages.visualize.sections import scatter_channels, similarity, to_colours
+from ptnt_mm.workbench.pages.visualize.panels import Panel, Points, around, from_zero
+from ptnt_mm.workbench.pages.visualize.sections import scatter_channels, similarity, to_colours
 
 
 def decoded(url: str) -> np.ndarray:

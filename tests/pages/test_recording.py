@@ -7,7 +7,7 @@ from torch.nn import functional as F  # noqa: N812
 
 from ptnt_mm.models import CPVT, TNT, PyramidTNT
 from ptnt_mm.models.kernels import forms, memory
-from ptnt_mm.pages.visualize.recording import Recording, record
+from ptnt_mm.workbench.pages.visualize.recording import Recording, record
 
 SMALL_TNT = dict(depth=4, outer_dim=16, inner_dim=4, outer_heads=2, inner_heads=2, words=16)
 IMAGE = (72, 100)
@@ -197,7 +197,7 @@ def test_nothing_stays_behind(micro_arch):
 def test_attention_of_several_sentences_is_their_mean(micro_arch, monkeypatch):
     block = look(PyramidTNT(micro_arch))[0].blocks[0]
     each = torch.stack([block.attention([sentence]) for sentence in (0, 5, 7)])
-    monkeypatch.setattr('ptnt_mm.pages.visualize.recording._AT_ONCE', 2)
+    monkeypatch.setattr('ptnt_mm.workbench.pages.visualize.recording._AT_ONCE', 2)
     torch.testing.assert_close(block.attention([0, 5, 7]), each.mean(dim=0))
 
 

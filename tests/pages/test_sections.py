@@ -9,14 +9,14 @@ from configs.models import narrow
 from inference.samples import NAME, SEGMENTER, photograph
 
 import ptnt_mm
-from ptnt_mm.config.build import build_model
-from ptnt_mm.config.read import read_config
-from ptnt_mm.config.view import ConfigView
-from ptnt_mm.pages.visualize import sections
-from ptnt_mm.pages.visualize.network import load_network
-from ptnt_mm.pages.visualize.scene import ChosenPlace, RecordedScene
-from ptnt_mm.pages.visualize.sections import SECTIONS
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.config.build import build_model
+from ptnt_mm.workbench.config.read import read_config
+from ptnt_mm.workbench.config.view import ConfigView
+from ptnt_mm.workbench.pages.visualize import sections
+from ptnt_mm.workbench.pages.visualize.network import load_network
+from ptnt_mm.workbench.pages.visualize.scene import ChosenPlace, RecordedScene
+from ptnt_mm.workbench.pages.visualize.sections import SECTIONS
 
 MIDDLE = ChosenPlace('the middle', (50.0, 36.0, 0, 0), given=False)
 

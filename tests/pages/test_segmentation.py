@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ptnt_mm.pages.report.training_run import read_run
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.pages.report.training_run import read_run
 
 from .made_runs import make_segmenter
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ptnt_mm.pages.report.tables import (
+from ptnt_mm.workbench.pages.report.tables import (
     COST,
     COUNT,
     PERCENT,

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ptnt_mm.data.class_masks import IGNORED
-from ptnt_mm.pages.page import class_map
 from ptnt_mm.utils.colours import class_colours
+from ptnt_mm.workbench.data.class_masks import IGNORED
+from ptnt_mm.workbench.pages.page import class_map
 
 
 @pytest.mark.parametrize('number', [1, 2, 3, 4, 16, 17, 255])

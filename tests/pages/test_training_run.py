@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from ptnt_mm.config.read import read_config
-from ptnt_mm.config.view import ConfigView
-from ptnt_mm.pages.report.training_run import network_name, read_run
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.config.read import read_config
+from ptnt_mm.workbench.config.view import ConfigView
+from ptnt_mm.workbench.pages.report.training_run import network_name, read_run
 
 from .made_runs import age, make_detector
 

@@ -11,13 +11,13 @@ from inference.samples import CLASSES, NAME, SEGMENTER, photograph, save, write_
 
 import ptnt_mm
 from ptnt_mm.api import visualize
-from ptnt_mm.config.build import build_model
-from ptnt_mm.config.view import ConfigView
-from ptnt_mm.data.image_files import encode_image
-from ptnt_mm.pages.visualize.network import Network, load_network
-from ptnt_mm.pages.visualize.sections import SECTIONS
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
+from ptnt_mm.workbench.config.build import build_model
+from ptnt_mm.workbench.config.view import ConfigView
+from ptnt_mm.workbench.data.image_files import encode_image
+from ptnt_mm.workbench.pages.visualize.network import Network, load_network
+from ptnt_mm.workbench.pages.visualize.sections import SECTIONS
 
 IMAGE = photograph(96, 128)[..., ::-1]
 SCRIPT = '<script>alert(1)</script><img src=x onerror=alert(2)>'
@@ -129,7 +129,7 @@ def browser() -> Iterator:
 def file(image: Path, checkpoint: Path, monkeypatch) -> Path:
     """A page with a box chosen, and a class and a file whose names are code."""
     few = [each for each in SECTIONS if each.name in ('colours', 'similarity', 'channels')]
-    monkeypatch.setattr('ptnt_mm.pages.visualize.visualize.SECTIONS', few)
+    monkeypatch.setattr('ptnt_mm.workbench.pages.visualize.visualize.SECTIONS', few)
     content = torch.load(checkpoint, weights_only=False)
     content['meta']['dataset_meta'] = dict(classes=(SCRIPT,) * 4)
     torch.save(content, image.parent / 'named.pth')

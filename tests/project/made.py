@@ -20,9 +20,9 @@ from labelformat.model.image import Image as LabelImage
 from labelformat.model.object_detection import ImageObjectDetection, SingleObjectDetection
 from PIL import Image, ImageDraw
 
-from ptnt_mm.data.labels import Labels
-from ptnt_mm.data.recognise import read_labels, recognise
-from ptnt_mm.data.tree import Tree
+from ptnt_mm.workbench.data.labels import Labels
+from ptnt_mm.workbench.data.recognise import read_labels, recognise
+from ptnt_mm.workbench.data.tree import Tree
 
 SIZE = (96, 64)
 NAMES = ('cell', 'dot')

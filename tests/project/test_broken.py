@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from ptnt_mm.data.labels import Labels
-from ptnt_mm.data.recognise import summary
-from ptnt_mm.data.tree import Tree
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.data.labels import Labels
+from ptnt_mm.workbench.data.recognise import summary
+from ptnt_mm.workbench.data.tree import Tree
 
 from .broken import HARMLESS, PLANTED
 from .made import read

@@ -11,17 +11,17 @@ from mmengine.config import Config
 from mmengine.registry import DATASETS, DefaultScope
 from PIL import Image
 
-from ptnt_mm.check.inspection import check
-from ptnt_mm.cli.main import run
-from ptnt_mm.config.read import read_config
-from ptnt_mm.config.view import SPLITS, ConfigView
-from ptnt_mm.data.labels import Outcome
-from ptnt_mm.engine.work_dir import checkpoint_to_use, work_dir_of
-from ptnt_mm.project import backbone_table
-from ptnt_mm.project.backbone_table import row_of
-from ptnt_mm.project.create import PROBLEMS, create_project
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity, error, of_kind
+from ptnt_mm.workbench.check.inspection import check
+from ptnt_mm.workbench.cli.main import run
+from ptnt_mm.workbench.config.read import read_config
+from ptnt_mm.workbench.config.view import SPLITS, ConfigView
+from ptnt_mm.workbench.data.labels import Outcome
+from ptnt_mm.workbench.engine.work_dir import checkpoint_to_use, work_dir_of
+from ptnt_mm.workbench.project import backbone_table
+from ptnt_mm.workbench.project.backbone_table import row_of
+from ptnt_mm.workbench.project.create import PROBLEMS, create_project
 
 from . import made
 
@@ -276,7 +276,7 @@ def test_a_failure_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.Mon
     def fail(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr('ptnt_mm.project.create.copy_bases', fail)
+    monkeypatch.setattr('ptnt_mm.workbench.project.create.copy_bases', fail)
     with pytest.raises(KeyboardInterrupt):
         create_project(made.darknet(tmp_path / 'data'), tmp_path / 'project')
     assert sorted(path.name for path in tmp_path.iterdir()) == ['data']
@@ -293,7 +293,7 @@ def test_the_command_shows_what_it_found_and_what_comes_next(untried, tmp_path: 
 
 def test_errors_come_before_training(untried, tmp_path: Path, capsys, monkeypatch):
     found = [error('train', '1 of 4 images not readable: a.png')]
-    monkeypatch.setattr('ptnt_mm.check.inspection.check', lambda config: found)
+    monkeypatch.setattr('ptnt_mm.workbench.check.inspection.check', lambda config: found)
     data, project = made.darknet(tmp_path / 'data'), tmp_path / 'project'
     assert run('new', [str(data), str(project)]) == 1
     shown = capsys.readouterr().out

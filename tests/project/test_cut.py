@@ -16,20 +16,20 @@ from mmengine.registry import DATASETS, DefaultScope
 from PIL import Image
 from pycocotools import mask as coco
 
-from ptnt_mm.check.inspection import check
-from ptnt_mm.config.read import read_config
-from ptnt_mm.data import decoding
-from ptnt_mm.data.decoding import read_values
-from ptnt_mm.data.image_files import decoded
-from ptnt_mm.data.labels import LabelledImage, LabelledObject
-from ptnt_mm.data.masks import RunLengths, encode_mask, run_lengths
-from ptnt_mm.data.tiles import Tiling
-from ptnt_mm.pages.data.report_data import report_data
-from ptnt_mm.project import cut as module
-from ptnt_mm.project.create import create_project
-from ptnt_mm.project.cut import LEAST_SHARE, Cut, cut_images
+from ptnt_mm.deploy.decoding import read_values
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity, of_kind
+from ptnt_mm.workbench.check.inspection import check
+from ptnt_mm.workbench.config.read import read_config
+from ptnt_mm.workbench.data import decoding
+from ptnt_mm.workbench.data.image_files import decoded
+from ptnt_mm.workbench.data.labels import LabelledImage, LabelledObject
+from ptnt_mm.workbench.data.masks import RunLengths, encode_mask, run_lengths
+from ptnt_mm.workbench.data.tiles import Tiling
+from ptnt_mm.workbench.pages.data.report_data import report_data
+from ptnt_mm.workbench.project import cut as module
+from ptnt_mm.workbench.project.create import create_project
+from ptnt_mm.workbench.project.cut import LEAST_SHARE, Cut, cut_images
 
 from . import made
 

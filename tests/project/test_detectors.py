@@ -9,17 +9,17 @@ from configs.models import squeezed
 from mmengine.config import Config, ConfigDict
 from repository import ROOT
 
-from ptnt_mm.check.inspection import check
-from ptnt_mm.cli.start import parser_of
-from ptnt_mm.config.build import build_model
-from ptnt_mm.config.read import read_config
-from ptnt_mm.project.backbones import find_backbone
-from ptnt_mm.project.create import copy_fragments, create_project
-from ptnt_mm.project.detectors import find_detector, task_of
-from ptnt_mm.project.model_settings import model_lines
-from ptnt_mm.project.recipe import choose_recipe
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity, of_kind
+from ptnt_mm.workbench.check.inspection import check
+from ptnt_mm.workbench.cli.start import parser_of
+from ptnt_mm.workbench.config.build import build_model
+from ptnt_mm.workbench.config.read import read_config
+from ptnt_mm.workbench.project.backbones import find_backbone
+from ptnt_mm.workbench.project.create import copy_fragments, create_project
+from ptnt_mm.workbench.project.detectors import find_detector, task_of
+from ptnt_mm.workbench.project.model_settings import model_lines
+from ptnt_mm.workbench.project.recipe import choose_recipe
 
 from . import made
 from .test_recipe import PROFILE

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from repository import ROOT
 
-from ptnt_mm.cli.start import parser_of
-from ptnt_mm.data.labels import LabelledImage, Labels, Outcome
-from ptnt_mm.data.recognise import FORMAT_NAMES, read_labels, recognise
-from ptnt_mm.data.tree import Tree
-from ptnt_mm.inference.source import Results
-from ptnt_mm.project.create import choose_task
-from ptnt_mm.project.profile import leave_out_narrow
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.cli.start import parser_of
+from ptnt_mm.workbench.data.labels import LabelledImage, Labels, Outcome
+from ptnt_mm.workbench.data.recognise import FORMAT_NAMES, read_labels, recognise
+from ptnt_mm.workbench.data.tree import Tree
+from ptnt_mm.workbench.inference.source import Results
+from ptnt_mm.workbench.project.create import choose_task
+from ptnt_mm.workbench.project.profile import leave_out_narrow
 
 from . import made
 from .made import read

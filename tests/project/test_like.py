@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ptnt_mm.config.read import read_config
-from ptnt_mm.project.create import create_project
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.config.read import read_config
+from ptnt_mm.workbench.project.create import create_project
 
 from . import made
 from .test_split import boxes, photograph, save

@@ -7,13 +7,13 @@ import pytest
 import tifffile
 from PIL import Image
 
-from ptnt_mm.check.inspection import check
-from ptnt_mm.config.read import read_config
-from ptnt_mm.config.view import ConfigView
-from ptnt_mm.engine.load_in_range import stated_range
-from ptnt_mm.project.create import PROBLEMS, create_project
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity
+from ptnt_mm.workbench.check.inspection import check
+from ptnt_mm.workbench.config.read import read_config
+from ptnt_mm.workbench.config.view import ConfigView
+from ptnt_mm.workbench.engine.load_in_range import stated_range
+from ptnt_mm.workbench.project.create import PROBLEMS, create_project
 
 pytestmark = pytest.mark.usefixtures('untried')
 

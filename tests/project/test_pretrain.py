@@ -15,15 +15,15 @@ from PIL import Image
 from safetensors import safe_open
 
 from ptnt_mm.api import pretrain
-from ptnt_mm.data.image_files import find_images
-from ptnt_mm.data.unlabelled import LoadPicture
 from ptnt_mm.models import PyramidTNT
-from ptnt_mm.project.pretrain import examine, find_teacher, write_weights
 from ptnt_mm.registry import MODELS
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights.files import as_safetensors, describe_checkpoint
 from ptnt_mm.weights.pretrained import load_pretrained
 from ptnt_mm.weights.reader.read import read_checkpoint
+from ptnt_mm.workbench.data.image_files import find_images
+from ptnt_mm.workbench.data.unlabelled import LoadPicture
+from ptnt_mm.workbench.project.pretrain import examine, find_teacher, write_weights
 
 STUDENT = f'PyramidTNT(arch={MICRO_ARCH!r}, out_norms=True)'
 QUICK = dict(

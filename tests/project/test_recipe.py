@@ -10,13 +10,13 @@ from mmengine.config import Config
 from mmengine.registry import MODELS, DefaultScope
 from repository import ROOT
 
-from ptnt_mm.data.labels import LabelledImage, LabelledObject
-from ptnt_mm.project.backbones import MeasuredBackbone, find_backbone
-from ptnt_mm.project.create import copy_fragments
-from ptnt_mm.project.detectors import find_detector
-from ptnt_mm.project.profile import Profile, StepMemory, small_objects
-from ptnt_mm.project.recipe import RECIPE_RULES, choose_recipe
-from ptnt_mm.project.write import config_text
+from ptnt_mm.workbench.data.labels import LabelledImage, LabelledObject
+from ptnt_mm.workbench.project.backbones import MeasuredBackbone, find_backbone
+from ptnt_mm.workbench.project.create import copy_fragments
+from ptnt_mm.workbench.project.detectors import find_detector
+from ptnt_mm.workbench.project.profile import Profile, StepMemory, small_objects
+from ptnt_mm.workbench.project.recipe import RECIPE_RULES, choose_recipe
+from ptnt_mm.workbench.project.write import config_text
 
 PYRAMID = MeasuredBackbone(
     name='ptnt_s',

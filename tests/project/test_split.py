@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ptnt_mm.cli.main import run
-from ptnt_mm.project.create import create_project
-from ptnt_mm.project.split import split_off
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.cli.main import run
+from ptnt_mm.workbench.project.create import create_project
+from ptnt_mm.workbench.project.split import split_off
 
 from . import made
 

@@ -9,10 +9,10 @@ from micro import MICRO_ARCH
 from mmengine.config import ConfigDict
 from mmengine.registry import MODELS
 
-from ptnt_mm.cli.main import run
-from ptnt_mm.project import backbones
-from ptnt_mm.project.backbones import choose_backbone, find_backbone
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.cli.main import run
+from ptnt_mm.workbench.project import backbones
+from ptnt_mm.workbench.project.backbones import choose_backbone, find_backbone
 
 DISTILLED = 'ptnt_ti_distilled'
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 import ptnt_mm
-from ptnt_mm.config import zoo
 from ptnt_mm.models.pyramid_tnt import ARCHS
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.config import zoo
 from reproduction.entries import find_entries, list_entries
 
 

@@ -11,9 +11,9 @@ from repository import ROOT
 from torch import nn
 
 from ptnt_mm.complexity import measure_complexity
-from ptnt_mm.config.build import build_model
-from ptnt_mm.config.read import parse_options, read_config
 from ptnt_mm.models.backbone import Backbone
+from ptnt_mm.workbench.config.build import build_model
+from ptnt_mm.workbench.config.read import parse_options, read_config
 from reproduction.experiments import Experiment, commands, experiments_page, read_tables
 
 COMMANDS = list(commands(read_tables()))

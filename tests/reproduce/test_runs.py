@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ptnt_mm.config.zoo import get_config
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.config.zoo import get_config
 from reproduction.entries import find_entries
 from reproduction.runs import recipe_command
 

@@ -6,11 +6,11 @@ import attacks
 import pytest
 import torch
 
-from ptnt_mm.cli import main
 from ptnt_mm.models import CPVT, TNT, PyramidTNT, PyramidTNTClassifier
 from ptnt_mm.weights import files as checkpoint_files
 from ptnt_mm.weights.pretrained import load_pretrained
 from ptnt_mm.weights.reader.read import read_checkpoint
+from ptnt_mm.workbench.cli import main
 
 
 @pytest.fixture(scope='module')

@@ -7,7 +7,7 @@ from forked import Forked
 from logs import evaluation, write_log
 from repository import ROOT
 
-from ptnt_mm.config.read import read_config
+from ptnt_mm.workbench.config.read import read_config
 
 from .workplace import CONFIG, load_tool
 

@@ -7,8 +7,8 @@ import pytest
 from PIL import Image
 
 from demo.crops import make_crops
-from ptnt_mm.data.demo.dataset import DemoSpec, make_demo_data
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.data.demo.dataset import DemoSpec, make_demo_data
 
 from .workplace import load_tool
 

@@ -12,11 +12,11 @@ import pytest
 from pycocotools import mask as coco_mask
 from pycocotools.coco import COCO
 
-from ptnt_mm.cli.main import run
-from ptnt_mm.data.demo import dataset, photographs, scenes, sprites
-from ptnt_mm.data.demo.dataset import DemoSpec, make_demo_data
-from ptnt_mm.data.demo.scenes import CLASSES, compose
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.cli.main import run
+from ptnt_mm.workbench.data.demo import dataset, photographs, scenes, sprites
+from ptnt_mm.workbench.data.demo.dataset import DemoSpec, make_demo_data
+from ptnt_mm.workbench.data.demo.scenes import CLASSES, compose
 
 SPEC = DemoSpec(train=8, val=4, seed=0)
 

@@ -108,7 +108,7 @@ def test_iterations_resume_bit_by_bit(workplace: Workplace):
 
 SAME_START = """
 import os, torch
-from ptnt_mm.engine.launcher import require_same_start
+from ptnt_mm.workbench.engine.launcher import require_same_start
 from ptnt_mm.utils.errors import UserError
 torch.distributed.init_process_group('gloo')
 require_same_start(dict(meta=dict(iter=5)))

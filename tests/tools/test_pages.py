@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from manual import PAGES, ROOT, Block, blocks, has_indented_blocks, inline_commands, name
 
-from ptnt_mm.config.read import read_config
-from ptnt_mm.config.view import ConfigView
-from ptnt_mm.config.zoo import config_names
+from ptnt_mm.workbench.config.read import read_config
+from ptnt_mm.workbench.config.view import ConfigView
+from ptnt_mm.workbench.config.zoo import config_names
 
 from .workplace import Workplace
 

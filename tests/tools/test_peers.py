@@ -7,7 +7,7 @@ import pytest
 from logs import evaluation, write_log
 from PIL import Image
 
-from ptnt_mm.data.coco import CocoFile, read_coco
+from ptnt_mm.workbench.data.coco import CocoFile, read_coco
 
 from .workplace import CONFIG, load_tool
 

@@ -11,9 +11,9 @@ import pytest
 import torch
 from repository import ROOT, contents
 
-from ptnt_mm.engine.modes import cpu_has_bfloat16
 from ptnt_mm.models import PyramidTNT
 from ptnt_mm.weights.reader.read import read_checkpoint
+from ptnt_mm.workbench.engine.modes import cpu_has_bfloat16
 
 from .workplace import CONFIG, Training, Workplace, figures, options, train_lines
 

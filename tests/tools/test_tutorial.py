@@ -11,8 +11,8 @@ from IPython.core.interactiveshell import InteractiveShell
 from PIL import Image, ImageDraw
 from traitlets.config import Config
 
-from ptnt_mm.export.formats import OLDEST_TORCH
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.export.formats import OLDEST_TORCH
 
 from .workplace import ROOT, load_tool
 

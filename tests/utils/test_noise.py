@@ -37,7 +37,7 @@ READ = """
     import sys, warnings
     import ptnt_mm
     from ptnt_mm.utils.terminal import use_terminal
-    from ptnt_mm.cli.start import Parser, importing
+    from ptnt_mm.workbench.cli.start import Parser, importing
 
     def read(_=None):
         if 'command' in sys.argv:

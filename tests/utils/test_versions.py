@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from repository import ROOT
 
-from ptnt_mm.export.formats import OLDEST_TORCH
 from ptnt_mm.utils import versions
 from ptnt_mm.utils.versions import FORKS, VERSIONS, installed, is_within, provider
 from ptnt_mm.version import __version__
+from ptnt_mm.workbench.export.formats import OLDEST_TORCH
 
 BOUND = re.compile(rf'\b({"|".join(VERSIONS)})((?:,?[<>]=?\d[\d.]*)+)')
 

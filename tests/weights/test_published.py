@@ -9,9 +9,7 @@ import pytest
 import torch
 from models.make_tnt_golden import ARCH
 
-from ptnt_mm.cli.main import run
 from ptnt_mm.models import TNT, PlainClassifier, PyramidTNTClassifier
-from ptnt_mm.project import backbones
 from ptnt_mm.registry import MODELS
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights import published
@@ -26,6 +24,8 @@ from ptnt_mm.weights.published import (
 )
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 from ptnt_mm.weights.reader.read import read_checkpoint
+from ptnt_mm.workbench.cli.main import run
+from ptnt_mm.workbench.project import backbones
 
 
 def tiny() -> TNT:

@@ -17,12 +17,12 @@ from mmengine.runner import checkpoint as mmengine_checkpoint
 from mmengine.runner.checkpoint import CheckpointLoader, load_checkpoint
 from torch import nn
 
-from ptnt_mm.config.initial_weights import use_pretrained
-from ptnt_mm.config.view import ConfigView
 from ptnt_mm.models import PyramidTNT
 from ptnt_mm.weights.mmengine import load_strictly, make_loading_safe, without_config
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 from ptnt_mm.weights.reader.read import cache_path, read_checkpoint
+from ptnt_mm.workbench.config.initial_weights import use_pretrained
+from ptnt_mm.workbench.config.view import ConfigView
 
 pytestmark = pytest.mark.slow
 

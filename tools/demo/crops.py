@@ -10,10 +10,10 @@ from typing import Any
 
 from PIL import Image
 
-from ptnt_mm.data.coco import CocoFile, read_coco
-from ptnt_mm.data.demo.photographs import SPLITS
 from ptnt_mm.utils.atomic_files import folder_written_atomically, sha256
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.data.coco import CocoFile, read_coco
+from ptnt_mm.workbench.data.demo.photographs import SPLITS
 
 # Increase this when any pixel of the output changes, so that existing folders count as outdated.
 VERSION = 1

@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.machine import describe_machine
-from ptnt_mm.cli.options import positive
-from ptnt_mm.cli.start import Parser
-from ptnt_mm.engine.scalar_logs import last_evaluation, metrics_in_percent
 from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.tables import markdown
+from ptnt_mm.workbench.cli.options import positive
+from ptnt_mm.workbench.cli.start import Parser
+from ptnt_mm.workbench.engine.scalar_logs import last_evaluation, metrics_in_percent
 
 METRICS = {
     'box AP': 'coco/bbox_mAP',

@@ -14,11 +14,11 @@ from rich.table import Table
 
 from benchmark.kernels import Count, count_forward, count_step, parts_of
 from benchmark.timing import size
-from ptnt_mm.cli.options import positive
-from ptnt_mm.cli.start import Parser
 from ptnt_mm.models import PyramidTNT
 from ptnt_mm.models.pyramid_tnt import ARCHS
 from ptnt_mm.utils.tables import new_table, to_text
+from ptnt_mm.workbench.cli.options import positive
+from ptnt_mm.workbench.cli.start import Parser
 
 _COLUMNS = [
     f'{mode}: {what}' for mode in ('forward', 'step') for what in ('launches', 'MB', 'GMAC')

@@ -25,7 +25,7 @@ from mmengine.registry import init_default_scope
 from mmengine.structures import PixelData
 from torch.distributed import HashStore
 
-from ptnt_mm.config.build import build_model
+from ptnt_mm.workbench.config.build import build_model
 
 
 def choose(host: str, names: list[str]) -> list[Path]:

@@ -18,10 +18,10 @@ from argparse import Namespace
 from pathlib import Path
 from statistics import mean, median
 
-from ptnt_mm.cli.start import Parser
 from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.tables import new_table, to_text
+from ptnt_mm.workbench.cli.start import Parser
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

@@ -21,8 +21,8 @@ from mmdet.testing import demo_mm_inputs
 
 from benchmark.timing import interleave
 from ptnt_mm import get_config
-from ptnt_mm.config.build import build_model
 from ptnt_mm.mmcv_ops import installation
+from ptnt_mm.workbench.config.build import build_model
 
 
 def ours() -> ModuleType:

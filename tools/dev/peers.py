@@ -27,14 +27,14 @@ from pathlib import Path
 import torch
 
 from benchmark.machine import describe_machine
-from ptnt_mm.cli.options import not_negative
-from ptnt_mm.cli.start import Parser
-from ptnt_mm.config.read import read_config
-from ptnt_mm.data.coco import CocoFile, read_coco, read_json
-from ptnt_mm.pages.report.coco_scores import read_annotations, score_results
 from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights.pretrained import pretrained_init
+from ptnt_mm.workbench.cli.options import not_negative
+from ptnt_mm.workbench.cli.start import Parser
+from ptnt_mm.workbench.config.read import read_config
+from ptnt_mm.workbench.data.coco import CocoFile, read_coco, read_json
+from ptnt_mm.workbench.pages.report.coco_scores import read_annotations, score_results
 from results import DOCS, check_name, describe_run, peers, write_page, write_run
 
 YOLO = 'yolo11n'

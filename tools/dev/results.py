@@ -17,13 +17,13 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from ptnt_mm.cli.start import Parser
-from ptnt_mm.config.build import build_model
-from ptnt_mm.engine.scalar_logs import metrics_in_percent
-from ptnt_mm.pages.report.training_run import read_run
 from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.tables import markdown
+from ptnt_mm.workbench.cli.start import Parser
+from ptnt_mm.workbench.config.build import build_model
+from ptnt_mm.workbench.engine.scalar_logs import metrics_in_percent
+from ptnt_mm.workbench.pages.report.training_run import read_run
 
 DOCS = Path(__file__).resolve().parents[2] / 'docs' / 'research'
 

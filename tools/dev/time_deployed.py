@@ -22,13 +22,13 @@ import torch
 from torch import nn
 
 from benchmark.timing import interleave
-from ptnt_mm.config.build import build_model
-from ptnt_mm.config.read import read_config
 from ptnt_mm.deploy.runtimes import load_runtime
-from ptnt_mm.export.end_to_end import EndToEndModel
-from ptnt_mm.export.evaluation import pattern
-from ptnt_mm.export.formats import quantised, take_graph, to_onnx
-from ptnt_mm.export.supported_models import build_network
+from ptnt_mm.workbench.config.build import build_model
+from ptnt_mm.workbench.config.read import read_config
+from ptnt_mm.workbench.export.end_to_end import EndToEndModel
+from ptnt_mm.workbench.export.evaluation import pattern
+from ptnt_mm.workbench.export.formats import quantised, take_graph, to_onnx
+from ptnt_mm.workbench.export.supported_models import build_network
 
 MMDET = Path(mmdet.__file__).parent / '.mim' / 'configs'
 

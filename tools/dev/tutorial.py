@@ -24,10 +24,10 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode, v4
 
-from ptnt_mm.cli.start import Parser
 from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.tables import markdown
+from ptnt_mm.workbench.cli.start import Parser
 
 DOCS = Path(__file__).resolve().parents[2] / 'docs'
 MARK = '<!-- tutorial -->\n'

@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ptnt_mm.config.zoo import config_names, get_config
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import unknown_name
 from ptnt_mm.weights.published import published_files
+from ptnt_mm.workbench.config.zoo import config_names, get_config
 from reproduction.experiments import read_tables
 
 Figures = Mapping[str, float]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import yaml
 
-from ptnt_mm.config.zoo import config_root
 from ptnt_mm.utils.tables import markdown
+from ptnt_mm.workbench.config.zoo import config_root
 
 _EVALUATION = 'test_dataloader.'
 """Options that only an evaluation needs begin with this."""

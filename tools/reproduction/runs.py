@@ -5,9 +5,9 @@ Torch is imported where a config, a model or a checkpoint is read: most commands
 
 from pathlib import Path
 
-from ptnt_mm.config.zoo import get_config
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights.published import published_files
+from ptnt_mm.workbench.config.zoo import get_config
 from reproduction.entries import Entry
 
 
@@ -57,7 +57,8 @@ def recipe_flags(entry: Entry, weights_folder: Path, gpus: int) -> list[str]:
 
 def cost(entry: Entry) -> tuple[float, float]:
     """Millions of parameters, and multiply-adds for an image of the papers, in units of 1e9."""
-    from ptnt_mm.complexity import build_by_name, measure_complexity
+    from ptnt_mm.complexity import measure_complexity
+    from ptnt_mm.workbench.config.build import build_by_name
 
     total = measure_complexity(build_by_name(entry.name), entry.shape).total
     return total.parameters / 1e6, total.multiply_adds / 1e9

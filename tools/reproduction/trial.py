@@ -10,9 +10,9 @@ from pathlib import Path
 from mmengine.config import Config
 
 import ptnt_mm
-from ptnt_mm.config.read import parse_options, read_config
-from ptnt_mm.engine.train import train
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.config.read import parse_options, read_config
+from ptnt_mm.workbench.engine.train import train
 from reproduction.experiments import Experiment, commands, read_tables
 
 DEMOS = dict(

@@ -5,8 +5,8 @@ from itertools import groupby
 
 import yaml
 
-from ptnt_mm.config.zoo import config_path, config_root
 from ptnt_mm.utils.tables import markdown
+from ptnt_mm.workbench.config.zoo import config_path, config_root
 from reproduction.entries import NETWORKS, Entry, Figures
 
 _HEAD = """# Model zoo

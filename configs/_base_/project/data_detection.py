@@ -25,5 +25,5 @@ val_dataloader = dict(
 test_dataloader = val_dataloader
 
 # CocoMetric, without its limit of 100 detections of a class in an image.
-val_evaluator = dict(type='ptnt_mm.engine.mmdet_metrics.DenseCocoMetric', metric='bbox')
+val_evaluator = dict(type='ptnt_mm.workbench.engine.mmdet_metrics.DenseCocoMetric', metric='bbox')
 test_evaluator = val_evaluator

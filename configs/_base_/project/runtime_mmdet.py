@@ -6,5 +6,5 @@ default_hooks = dict(
     logger=dict(interval=10),
     checkpoint=dict(interval=1, max_keep_ckpts=1, save_best='auto'),
 )
-visualizer = dict(type='ptnt_mm.drawing.object_visualizer.ObjectVisualizer')
+visualizer = dict(type='ptnt_mm.workbench.drawing.object_visualizer.ObjectVisualizer')
 randomness = dict(seed=0)

@@ -6,10 +6,10 @@ from functools import partial
 from torch import Tensor, nn
 
 from benchmark.detectors import CONFIGS, DetectorLosses
-from ptnt_mm.config.hosts import import_host
 from ptnt_mm.models import CPVT, TNT, PyramidTNT
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import unknown_name
+from ptnt_mm.workbench.config.hosts import import_host
 
 COMPILED, REDUCED = '+compile', '+reduce_overhead'
 """Run the model with torch.compile; in its mode 'reduce-overhead', as CUDA graphs."""

@@ -8,8 +8,8 @@ from mmengine.hub import get_config
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
-from ptnt_mm.config.build import build_model
-from ptnt_mm.config.read import read_config
+from ptnt_mm.workbench.config.build import build_model
+from ptnt_mm.workbench.config.read import read_config
 
 BOXES = 7
 """In an image; COCO has 7.3."""

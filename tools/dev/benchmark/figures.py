@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 
 from benchmark.report import Row
 from benchmark.timing import TRAINING
-from ptnt_mm.pages.figures import FAINT, INK, colour, save_figure
 from ptnt_mm.utils.colours import PALETTE
+from ptnt_mm.workbench.pages.figures import FAINT, INK, colour, save_figure
 
 _MARKERS = 'os^D'
 """Marker shapes; the next one is used each time the colours repeat."""

@@ -1,0 +1,70 @@
+"""Read the nested settings of a config."""
+
+from collections.abc import Iterator, Mapping
+
+from ptnt_mm.workbench.config.hosts import HOSTS
+
+_SHARED = ('mmengine', 'mmcv', *HOSTS, 'ptnt_mm', 'torch')
+"""Scopes whose class names are known here: a name means the same class with and without them."""
+
+
+def scope_of(config: Mapping) -> str:
+    """The scope that a config's types are looked up in."""
+    return config.get('default_scope') or 'mmengine'
+
+
+def type_name(settings: Mapping) -> str:
+    """The class that settings name, for comparisons; empty if there is none.
+
+    The scope or module of MMEngine, a host, torch or this package is left out. Anyone else's stays:
+    'mine.CheckpointHook' is not MMEngine's hook.
+    """
+    name = _full_name(settings)
+    return name.rpartition('.')[2] if name.partition('.')[0] in _SHARED else name
+
+
+def short_name(settings: Mapping) -> str:
+    """The same without any scope: for guesses by a part of the name, such as 'Load'."""
+    return type_name(settings).rpartition('.')[2]
+
+
+def is_warm_up(schedule: Mapping) -> bool:
+    """Whether a schedule is of a kind that warms up."""
+    return type_name(schedule).startswith(('Linear', 'Constant', 'QuadraticWarmup'))
+
+
+def loads_annotations(name: str) -> bool:
+    """Whether a transform of this name loads annotations, as those of all hosts are called."""
+    return name.startswith('Load') and 'Annotation' in name
+
+
+def _full_name(settings: Mapping) -> str:
+    """The class name with its scope or module, if it has one."""
+    kind = settings.get('type') or ''
+    if not isinstance(kind, str):
+        return f'{getattr(kind, "__module__", "")}.{getattr(kind, "__name__", kind)}'
+    # MMEngine writes the scope of a base from another package like this.
+    scope = settings.get('_scope_')
+    return f'{scope}.{kind}' if scope and kind and '.' not in kind else kind
+
+
+def dicts_within(settings: object, path: str) -> Iterator[tuple[str, Mapping]]:
+    """Yield settings and all dicts inside them, each with its path, such as 'model.neck[0]'."""
+    if isinstance(settings, Mapping):
+        yield path, settings
+        for key, value in settings.items():
+            yield from dicts_within(value, f'{path}.{key}')
+    elif isinstance(settings, (list, tuple)):
+        for i, value in enumerate(settings):
+            yield from dicts_within(value, f'{path}[{i}]')
+
+
+def flat_settings(settings: dict, prefix: str = '') -> dict[str, str]:
+    """The repr of each value of settings by its dotted key; a list is one value."""
+    flat = {}
+    for key, value in settings.items():
+        if isinstance(value, dict) and value:
+            flat.update(flat_settings(value, f'{prefix}{key}.'))
+        else:
+            flat[f'{prefix}{key}'] = repr(value)
+    return flat

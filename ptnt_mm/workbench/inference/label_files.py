@@ -1,0 +1,101 @@
+"""Predictions as label files, which are corrected in an annotation tool."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from ptnt_mm.utils.atomic_files import folder_written_atomically
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import first_few, unknown_name
+from ptnt_mm.workbench.data.image_files import Images
+from ptnt_mm.workbench.data.labels import LabelledImage, LabelledObject, box_between
+from ptnt_mm.workbench.data.masks import outlines
+from ptnt_mm.workbench.data.predictions import LABELS
+from ptnt_mm.workbench.data.recognise import FORMATS
+
+WRITABLE = {form.name: form for form in FORMATS if form.write is not None}
+"""The formats that can be written, by name."""
+
+
+class LabelFiles:
+    """The label files of a run, in a folder next to its results.
+
+    Args:
+        format: One of :data:`WRITABLE`.
+        out: The folder of the results.
+
+    Attributes:
+        folder: The folder of the label files.
+
+    Raises:
+        UserError: if there is no such format, or if the folder exists: what is in it may have been
+            corrected by hand.
+    """
+
+    def __init__(self, format: str, out: Path):
+        if format not in WRITABLE:
+            raise UserError(unknown_name('labels', format, WRITABLE))
+        self._format, self.folder = WRITABLE[format], out / LABELS
+        if self.folder.exists():
+            raise UserError(
+                f'{self.folder} exists, and may contain corrected labels: move it away, or choose '
+                'another `out`'
+            )
+
+    def require_different_names(self, images: Images) -> None:
+        """Check that no two images share a label file.
+
+        Raises:
+            UserError: if they do, as ``a.jpg`` and ``a.png``. COCO has one file for all images.
+        """
+        counts = Counter(name.with_suffix('') for name in images.files)
+        shared = [str(name) for name in images.files if counts[name.with_suffix('')] > 1]
+        if shared and self._format.name != 'coco':
+            raise UserError(
+                f'`labels={self._format.name}` writes one file for each name, and these images '
+                f'share one: {first_few(shared)}. Rename them, or use `labels=coco`'
+            )
+
+    def write(self, found: Iterable[str], classes: Sequence[str] | None, root: Path) -> str:
+        """Write the label files.
+
+        Args:
+            found: The results of a detector, one JSON text per image.
+            classes: The names of the classes; None for those that occur.
+            root: The folder of the images.
+
+        Returns:
+            A line about them.
+
+        Raises:
+            UserError: if they cannot be written.
+        """
+        images = [_labelled(json.loads(text), root) for text in found]
+        occurring = dict.fromkeys(item.label for image in images for item in image.objects)
+        try:
+            with folder_written_atomically(self.folder) as building:
+                # Relative paths in LabelMe's files stay right: the final folder is beside this one.
+                self._format.write(classes or tuple(occurring), images, root, building)
+        except OSError as error:
+            raise UserError(f'{self.folder} cannot be written: {error}') from error
+        has_masks = any(item.segmentation for image in images for item in image.objects)
+        is_lost = has_masks and 'instance' not in self._format.tasks
+        without = ', without masks, which it cannot store' if is_lost else ''
+        return f'Labels to correct, {self._format.title}: {self.folder}{without}'
+
+
+def _labelled(entry: dict[str, Any], root: Path) -> LabelledImage:
+    objects = tuple(map(_object, entry['detections']))
+    return LabelledImage(root / entry['file'], (entry['width'], entry['height']), objects=objects)
+
+
+def _object(detection: dict[str, Any]) -> LabelledObject:
+    mask = detection.get('mask')
+    return LabelledObject(
+        detection['label'],
+        box_between(*detection['box']),
+        (outlines(mask) or None) if mask else None,
+        score=detection['score'],
+    )
