@@ -166,7 +166,7 @@ print(json.dumps([WITH_MULTIMODAL, bool(found), placeholder is None]))
     [
         ('ptnt_mm', r'ptnt_mm\.(?:hooks|models\.optimizer)'),
         # Configs name classes of mmdet_metrics by their path.
-        ('ptnt_mm.workbench', r'ptnt_mm\.(?:engine(?!\.mmdet_metrics)|data)'),
+        ('ptnt_mm.workbench', r'ptnt_mm\.workbench\.(?:engine(?!\.mmdet_metrics)|data)'),
     ],
 )
 def test_importing_registers_every_class_of_the_reference(tmp_path: Path, module: str, rooms: str):

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from mmengine.config import Config
+from mmengine.utils import get_object_from_string
 from torch import nn
 
 from ptnt_mm.models.pyramid_tnt import ARCHS
@@ -13,7 +14,7 @@ from ptnt_mm.utils.versions import provider
 from ptnt_mm.workbench.config.build import build_model
 from ptnt_mm.workbench.config.hosts import import_host
 from ptnt_mm.workbench.config.read import apply_options, parse_options, read_config, require_keys
-from ptnt_mm.workbench.config.settings import type_name
+from ptnt_mm.workbench.config.settings import dicts_within, type_name
 
 INSTALL_MMDET = f'Install it: pip install {provider("mmdet")}'
 INSTALL_MMSEG = f'Install it: pip install {provider("mmsegmentation")} ftfy regex'
@@ -39,6 +40,20 @@ def test_file_that_is_not_a_config_is_refused(tmp_path: Path):
 
 def test_a_name_is_as_good_as_a_path():
     assert read_config('retinanet_ptnt_s_1x').model.type == 'RetinaNet'
+
+
+@pytest.mark.parametrize(
+    'text',
+    [
+        "visualizer = dict(type='ptnt_mm.drawing.object_visualizer.ObjectVisualizer')",
+        "val_evaluator = [dict(type='ptnt_mm.engine.mmdet_metrics.DenseCocoMetric')]",
+    ],
+)
+def test_classes_that_have_moved_are_found(text: str, tmp_path: Path):
+    config = read_config(_write(tmp_path, text))
+    dicts = dict(dicts_within(config.to_dict(), ''))
+    (kind,) = (part['type'] for part in dicts.values() if 'type' in part)
+    assert get_object_from_string(kind) is not None
 
 
 @pytest.mark.parametrize(

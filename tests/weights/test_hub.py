@@ -13,6 +13,7 @@ from safetensors.torch import save
 from torch import nn
 
 from ptnt_mm.models import PyramidTNT
+from ptnt_mm.weights.mmengine import make_loading_safe
 from ptnt_mm.weights.pretrained import load_pretrained
 from ptnt_mm.weights.reader import hub as reader
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
@@ -97,6 +98,7 @@ def test_a_backbone_and_mmengine_load_it(hub: Hub):
     report = load_pretrained(network, ADDRESS)
     assert not report.missing and network.outer_pos.equal(source.outer_pos)
     other = PyramidTNT('tiny', out_indices=(0,))
+    make_loading_safe()
     load_checkpoint(other, ADDRESS, logger='silent')
     assert other.outer_pos.equal(source.outer_pos)
 

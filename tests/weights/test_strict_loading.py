@@ -6,6 +6,8 @@ import attacks
 import pytest
 import torch
 from detector_runs import ARCH, EMA, Averaged, Detector, changed, make_runner
+from mmengine.hooks import Hook
+from mmengine.runner import Runner
 from mmengine.runner.checkpoint import CheckpointLoader
 
 from ptnt_mm.models import PyramidTNT
@@ -152,14 +154,21 @@ def test_misfit_is_refused_before_the_averages_are_copied(tmp_path, averaged):
 
 
 def test_the_guard_drops_the_config_even_after_another_loader(tmp_path, trained):
-    """Another plugin may replace our loader with its own."""
+    """Another plugin may replace our loader with its own, also when the run starts."""
     canary = tmp_path / 'canary'
     checkpoint = attacks.store_config(read_checkpoint(trained[0]), attacks.command_config(canary))
     ours = CheckpointLoader._schemes['']
-    CheckpointLoader.register_scheme('', lambda *args, **kw: checkpoint, force=True)
+
+    class OtherPlugin(Hook):
+        priority = 'LOW'
+
+        def before_run(self, runner: Runner) -> None:
+            CheckpointLoader.register_scheme('', lambda *args, **kw: checkpoint, force=True)
+            CheckpointLoader._schemes[''].__name__ = 'load_from_elsewhere'
+
+    hooks = [OtherPlugin()]
     try:
-        CheckpointLoader._schemes[''].__name__ = 'load_from_elsewhere'
-        make_runner(tmp_path / 'run', epochs=2, resume=True, load_from='x.pth').train()
+        make_runner(tmp_path / 'run', hooks=hooks, epochs=2, resume=True, load_from='x.pth').train()
     finally:
         CheckpointLoader.register_scheme('', ours, force=True)
     assert not canary.exists()
