@@ -440,7 +440,8 @@ class PyramidTNT(Backbone):
             if table_class not in (GridRelativePosition, RelativePosition):
                 raise ValueError(
                     f'relative_position is {relative_position!r}, but position={position!r} has no '
-                    "relative tables: omit it, or use 'learned_and_relative' or 'relative'"
+                    'positions between pairs of tokens: omit it, or use '
+                    "position='learned_and_relative' or position='relative'"
                 )
             table_class = RelativePosition
         drop_paths = drop_path_rates(drop_path_rate, arch['depths'])

@@ -129,7 +129,7 @@ def fit(content: Mapping, model: nn.Module, scope: 'Scope', source: str = 'the c
     """
     fitted = compare(content, model, scope, source)
     if problems := fitted.report.problems():
-        own, reasons = scope.needs(model).own, f': it {" and ".join(problems)}'
+        own, reasons = scope.needs(model).own, f': it {"; it ".join(problems)}'
         weights, advice = fitted.stored.weights, scope.advice(fitted, own)
         raise misfit(source, model, reasons, weights, own, advice)
     check_finite(fitted.ready, source)

@@ -81,7 +81,7 @@ def trace(network: nn.Module, file: str) -> LoadReport:
     needed = {key: w for key, w in found.items() if key.startswith('backbone.')} or found
     report = _report(needed, labels, may_lack(network))
     if problems := report.problems():
-        reasons = f': it {" and ".join(problems)}'
+        reasons = f': it {"; it ".join(problems)}'
         raise misfit(file, network, reasons, labels.weights(), own, OTHER_FILE)
     return report
 

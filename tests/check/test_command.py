@@ -164,6 +164,17 @@ def test_what_stops_every_run_cannot_be_overruled(demo: Demo):
     assert 'out_indices' in str(refused.value) and 'safeguards' not in str(refused.value)
 
 
+def test_nobody_is_advised_to_go_on_with_weights_that_the_network_refuses(
+    demo: Demo, tmp_path: Path
+):
+    torch.save({'conv.weight': torch.ones(1)}, tmp_path / 'x.pth')
+    init = dict(type='Pretrained', checkpoint=str(tmp_path / 'x.pth'))
+    demo.options['model.backbone.init_cfg'] = init
+    with pytest.raises(UserError) as refused:
+        check_before_training(demo.view())
+    assert 'lacks all' in str(refused.value) and 'safeguards' not in str(refused.value)
+
+
 def test_nobody_is_advised_to_go_on_without_files(demo: Demo):
     demo.file('val').unlink()
     demo.edit('train', lambda content: content['annotations'][1].update(bbox=[5, 5, -9, 9]))

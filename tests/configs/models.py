@@ -10,6 +10,7 @@ from mmengine.registry import MODELS, init_default_scope
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
+from ptnt_mm.models import PyramidTNT
 from ptnt_mm.workbench.config.settings import type_name
 from ptnt_mm.workbench.config.zoo import _with_bases, config_names, config_path
 
@@ -94,7 +95,8 @@ def narrow(config: Config, pyramid: dict) -> Config:
     backbone.init_cfg = None
     config.model.data_preprocessor.pop('batch_augments', None)  # Mask2Former pads to 1024
     _set_everywhere(config.model, _SMALL)
-    if backbone.type == 'PyramidTNT':
+    cls = MODELS.get(backbone.type)
+    if cls is not None and issubclass(cls, PyramidTNT):
         backbone.arch = pyramid
         if 'num_groups' in backbone.get('norm_cfg', {}):
             backbone.norm_cfg.num_groups = pyramid['inner_dims'][0]

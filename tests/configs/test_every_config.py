@@ -10,13 +10,13 @@ from mmengine.config import Config
 from mmengine.optim import build_optim_wrapper
 from torch import nn
 
-from ptnt_mm.models.cpvt import CPVT_ARCHS
-from ptnt_mm.models.pyramid_tnt import ARCHS
-from ptnt_mm.models.tnt import TNT_ARCHS
+from ptnt_mm.models import PyramidTNT, TimmFeatures
+from ptnt_mm.models.backbone import read_arch
 from ptnt_mm.workbench.config import zoo
 from ptnt_mm.workbench.config.hosts import HOSTS
 from ptnt_mm.workbench.config.safeguards import added_hooks
 from ptnt_mm.workbench.config.settings import type_name
+from reproduction.entries import NETWORKS
 
 from . import test_classification, test_detection, test_segmentation
 from .conftest import SAME_MODEL
@@ -54,7 +54,7 @@ def test_a_config_states_its_model_as_one_dict(name: str):
     assert len(re.findall('^model = ', text, re.MULTILINE)) <= 1
 
 
-SIZE = '_(?:p?tnt|cpvt)_([a-z]+)'
+SIZE = rf'_(?:{"|".join(NETWORKS.keys() - {"r50"})})_([a-z]+)'
 
 
 @pytest.mark.parametrize(
@@ -70,18 +70,18 @@ def test_the_size_in_a_name_is_the_variants(config: Config):
 )
 def test_the_necks_channels_are_the_backbones(config: Config, blueprint: nn.Module):
     widths = list(blueprint.backbone.out_channels)
-    arch = config.model.backbone.get('arch')
-    if config.model.backbone.type == 'PyramidTNT':
-        assert widths == [ARCHS[arch]['outer_dims'][i] for i in blueprint.backbone.out_indices]
-    elif config.model.backbone.type == 'CPVT':
-        assert widths == [CPVT_ARCHS[arch]['dim']]
-    elif config.model.backbone.type != 'TimmFeatures':
-        assert set(widths) == {TNT_ARCHS[arch]['outer_dim']}
+    backbone = blueprint.backbone
+    if not isinstance(backbone, TimmFeatures):
+        row = read_arch(config.model.backbone.arch, backbone.archs)
+        if isinstance(backbone, PyramidTNT):
+            assert widths == [row['outer_dims'][i] for i in backbone.out_indices]
+        else:
+            assert set(widths) == {row.get('outer_dim') or row['dim']}
     if config.default_scope == 'mmpretrain':
         assert [config.model.head.in_channels] == widths
     elif config.model.type == 'DETR':
         assert necks(config)[-1].in_channels == widths
-    elif config.model.backbone.type in ('PyramidTNT', 'TimmFeatures'):
+    elif isinstance(backbone, (PyramidTNT, TimmFeatures)):
         for neck in necks(config):
             assert neck.in_channels == widths
             if neck.type == 'FinerLevelNeck':

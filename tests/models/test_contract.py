@@ -30,6 +30,8 @@ from . import golden
 
 NESTED = dict(depth=2, outer_dim=16, inner_dim=8, outer_heads=4, inner_heads=2, words=16)
 PLAIN = dict(depth=3, dim=16, heads=4)
+SMALL = {PyramidTNT: (MICRO_ARCH, 4), TNT: (NESTED, 2), CPVT: (PLAIN, 3)}
+"""A small arch and its number of stages or blocks, also of the classes that inherit from these."""
 
 
 class Build(NamedTuple):
@@ -44,11 +46,20 @@ class Build(NamedTuple):
     @property
     def arch(self) -> dict:
         """The small arch of the network."""
-        return {PyramidTNT: MICRO_ARCH, CPVT: PLAIN}.get(self.cls, NESTED)
+        return self._small[0]
+
+    @property
+    def all_frozen(self) -> int:
+        """The largest value of ``frozen_stages``."""
+        return self._small[1]
+
+    @property
+    def _small(self) -> tuple[dict, int]:
+        return next(SMALL[cls] for cls in self.cls.__mro__ if cls in SMALL)
 
     def new(self, **more) -> Backbone:
         """The network with golden weights."""
-        size = {} if self.cls is PyramidTNT else dict(pretrain_img_size=64)
+        size = {} if issubclass(self.cls, PyramidTNT) else dict(pretrain_img_size=64)
         return golden.filled(self.cls(self.arch, **size | self.options | more))
 
 
@@ -411,14 +422,11 @@ def frozen_names(model: Backbone, number: int) -> tuple[str, ...]:
     return (*STEM, *(f'{parts}.{i}.' for i in range(number)), *merges)
 
 
-ALL_FROZEN = {PyramidTNT: 4, TNT: 2, LegacyTNT: 2, CPVT: 3}
-
-
 @pytest.mark.parametrize(
     ('build', 'number'),
     [
         *((build, 1) for build in BUILDS),
-        *((build, n) for build in DEFAULTS for n in range(-1, ALL_FROZEN[build.cls] + 1)),
+        *((build, n) for build in DEFAULTS for n in range(-1, build.all_frozen + 1)),
     ],
     ids=str,
 )
@@ -446,6 +454,6 @@ def test_exactly_the_frozen_parts_learn_nothing(build, number):
 
 @defaults
 def test_what_is_frozen_completely_is_not_random(build):
-    number = ALL_FROZEN[build.cls]
+    number = build.all_frozen
     model, image = build.new(frozen_stages=number, **RANDOM).train(), golden.image(2, *SIZE)
     torch.testing.assert_close(model(image), model(image), rtol=0, atol=0)

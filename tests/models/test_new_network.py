@@ -29,12 +29,12 @@ from ptnt_mm.workbench.pages.visualize.sections import SECTIONS
 from . import golden
 from .rotary import RotaryPosition, turned
 from .toy_network import ToyNetwork
-from .toy_pyramid import PyramidCNT, WordConvolution
+from .toy_pyramid import ToyPyramid, WordConvolution
 
 
 @pytest.fixture(autouse=True)
 def _registered(monkeypatch: pytest.MonkeyPatch):
-    networks = ToyNetwork, PyramidCNT
+    networks = ToyNetwork, ToyPyramid
     for network in networks:
         MODELS.register_module(module=network)
     monkeypatch.setitem(RELATIVE_POSITIONS, 'rotary', RotaryPosition)
@@ -122,32 +122,32 @@ def test_rates_by_depth():
 
 
 class TestPyramid:
-    """PyramidCNT is all its own, although it inherits from PyramidTNT."""
+    """ToyPyramid is all its own, although it inherits from PyramidTNT."""
 
     def test_its_files_are_its_own(self, tmp_path: Path):
-        weights = golden.filled(PyramidCNT('small')).state_dict()
+        weights = golden.filled(ToyPyramid('small')).state_dict()
         torch.save(weights, tmp_path / 'x.pth')
         described = dict(describe_checkpoint(str(tmp_path / 'x.pth')))
-        assert described['arch'] == 'PyramidCNT small' and described['pretraining'] == '64 px'
+        assert described['arch'] == 'ToyPyramid small' and described['pretraining'] == '64 px'
         assert described['coverage'].startswith('complete')
         init = dict(type='Pretrained', checkpoint=str(tmp_path / 'x.pth'))
-        read = MODELS.build(dict(type='PyramidCNT', arch='s', init_cfg=init))
+        read = MODELS.build(dict(type='ToyPyramid', arch='s', init_cfg=init))
         read.init_weights()
         assert all(read.state_dict()[key].equal(weight) for key, weight in weights.items())
         other = MODELS.build(dict(type='PyramidTNT', arch='ti', init_cfg=init))
-        with pytest.raises(CheckpointError, match='PyramidCNT small, 64 px'):
+        with pytest.raises(CheckpointError, match='ToyPyramid small, 64 px'):
             other.init_weights()
 
     def test_its_classifier_is_counted_part_by_part(self):
-        model = build_by_name('pyramid_cnt_s')
-        assert isinstance(model, PlainClassifier) and isinstance(find_trunk(model), PyramidCNT)
+        model = build_by_name('toy_pyramid_s')
+        assert isinstance(model, PlainClassifier) and isinstance(find_trunk(model), ToyPyramid)
         counted = measure_complexity(model, (64, 96))
         found = {part.name for part in counted.parts}
         assert {'stem', 'merges', 'stage 1 inner', 'stage 4 outer', 'head'} <= found
         assert counted.total.parameters == sum(weight.numel() for weight in model.parameters())
 
     def test_its_words_are_drawn_and_its_mixer_is_named(self):
-        drawn = drawn_by(golden.filled(PyramidCNT('small')).eval())
+        drawn = drawn_by(golden.filled(ToyPyramid('small')).eval())
         assert len(drawn['words']) == 4 and drawn['attention'][0].panels
         (heading, panels) = drawn['inner_attention'][0][:2]
         assert not panels

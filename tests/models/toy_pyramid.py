@@ -24,7 +24,7 @@ class ConvolvedBlock(NestedBlock):
     mixer = WordConvolution
 
 
-class PyramidCNT(PyramidTNT):
+class ToyPyramid(PyramidTNT):
     """Convolution in Transformer, in a pyramid."""
 
     archs = dict(
@@ -39,5 +39,5 @@ class PyramidCNT(PyramidTNT):
             pretrain_img_size=64,
         )
     )
-    arch_prefix = 'pyramid_cnt_'
+    arch_prefix = 'toy_pyramid_'
     nested_block = ConvolvedBlock

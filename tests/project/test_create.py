@@ -212,7 +212,7 @@ def test_difficult_objects_are_crowds(untried, tmp_path: Path):
     [
         (
             dict(backbone='resnet19'),
-            "unknown backbone 'resnet19': did you mean 'resnet18'",
+            r"unknown backbone 'resnet19': did you mean 'resnet18'.* PyramidTNT\(arch='tiny'\)",
         ),
         (dict(backbone='NoSuchNetwork'), 'NoSuchNetwork'),
         (dict(weights='/nowhere.pth'), '/nowhere.pth'),

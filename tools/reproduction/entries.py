@@ -52,7 +52,8 @@ METHODS = {
 NETWORKS = {'ptnt': 'PyramidTNT', 'tnt': 'TNT', 'cpvt': 'CPVT', 'r50': 'ResNet-50'}
 """The backbones by their part of a config's name."""
 
-_NAME = re.compile(r'(\w+?)_(?:(ptnt|tnt|cpvt)_([a-z]+)|(r50))_(\w+)')
+_OF_FAMILY = '|'.join(NETWORKS.keys() - {'r50'})
+_NAME = re.compile(rf'(\w+?)_(?:({_OF_FAMILY})_([a-z]+)|(r50))_(\w+)')
 _SCHEDULE = re.compile(r'(?:^|_)(\d+)([xke])(?:_|$)')
 _FINE_TUNING = ('epoch', 1000)  # its names have no schedule
 _UNITS = {'x': ('epoch', 12), 'e': ('epoch', 1), 'k': ('iteration', 1000)}

@@ -147,6 +147,9 @@ def check_before_training(view: ConfigView) -> list[str]:
         inspection.check_steps()
     # No run can go on without a model.
     is_hopeless = inspection.model is None and 'model' in inspection.failed
+    # The networks of the hosts pass over weights that do not fit; ours refuse them.
+    starts_loudly = view.is_of_family or view.load_from is not None
+    is_hopeless |= starts_loudly and 'weights' in inspection.failed
     checks = () if is_hopeless else inspection.failed
     _require_no_errors(f'{view.name} has errors', inspection.errors, checks)
     warnings = of_kind(inspection.findings, Severity.WARNING)

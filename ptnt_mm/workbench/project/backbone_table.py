@@ -69,9 +69,11 @@ def row_of(name: str, argument: str = 'backbone') -> dict[str, Any]:
         kind = ast.unparse(call.func if isinstance(call, ast.Call) else call)
         settings = {keyword.arg: literal(keyword.value) for keyword in arguments}
     except (SyntaxError, ValueError, TypeError):
-        raise UserError(f'`{argument}`: {unknown_name("backbone", name, known)}') from None
+        kind = name
     if kind.rpartition('.')[2][:1].islower():
-        raise UserError(f'`{argument}`: {unknown_name("backbone", name, known)}')
+        unknown = unknown_name('backbone', name, known)
+        call = "PyramidTNT(arch='tiny')"
+        raise UserError(f'`{argument}`: {unknown} (or a class with its arguments, such as {call})')
     return dict(_IMAGENET, settings=dict(type=kind, **settings))
 
 
