@@ -1,7 +1,7 @@
 # A backbone imitates a teacher on images without labels; `ptnt pretrain` sets the lengths.
 _base_ = './hooks.py'
 
-custom_imports = dict(imports=['ptnt_mm.workbench'])
+custom_imports = dict(imports=['ptnt_mm.workbench', 'ptnt_mm.weights.safe_loading'])
 default_scope = 'mmengine'
 max_iters = 12_500
 

@@ -5,7 +5,7 @@ _base_ = [
     '../_base_/custom_hooks.py',
 ]
 
-custom_imports = dict(imports=['ptnt_mm'])
+custom_imports = dict(imports=['ptnt_mm', 'ptnt_mm.weights.safe_loading'])
 model = dict(
     # Test images are padded to multiples of the backbone's last stride.
     data_preprocessor=dict(_base_.scale, test_cfg=dict(size_divisor=64)),

@@ -10,7 +10,7 @@ from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.wrappers import unwrapped
 from ptnt_mm.weights.class_names import compare_class_names
 from ptnt_mm.weights.fit import BackboneOfWhole, Whole
-from ptnt_mm.weights.mmengine import make_loading_safe, require_fitting, without_config
+from ptnt_mm.weights.mmengine import require_fitting, require_safe_loading, without_config
 
 
 @HOOKS.register_module()
@@ -23,7 +23,7 @@ class CheckpointGuardHook(Hook):
     another order.
 
     From the start of a run on, MMEngine loads every checkpoint of the process safely, see
-    :func:`~ptnt_mm.weights.mmengine.make_loading_safe`.
+    :func:`~ptnt_mm.weights.mmengine.require_safe_loading`.
     """
 
     # EMAHook (NORMAL) copies from the checkpoint: the check comes first.
@@ -31,7 +31,7 @@ class CheckpointGuardHook(Hook):
 
     def before_run(self, runner: Any) -> None:
         """Load safely: MMEngine calls this before it loads anything."""
-        make_loading_safe()
+        require_safe_loading()
 
     def after_load_checkpoint(self, runner: Any, checkpoint: dict) -> None:
         """Raise a UserError unless the loaded weights can be copied into the model."""

@@ -68,18 +68,24 @@ def without_config(checkpoint: Any) -> Any:
 def make_loading_safe() -> None:
     """Make MMEngine load every checkpoint in this process with our reader.
 
-    Our commands, the functions of ``ptnt_mm.api`` and :class:`CheckpointGuardHook` call it, and
-    ``import ptnt_mm`` does not. Calling it again is harmless.
-
-    Raises:
-        CheckpointError: if an environment variable makes torch load unsafely.
+    ``import ptnt_mm`` does not call it. A config does with ``custom_imports``, see
+    ``safe_loading.py``. Calling it again is harmless.
     """
-    refuse_forced_unsafe_loading()
     # torchvision://, open-mmlab:// and mmcls:// addresses are resolved by it; MMEngine's own uses
     # torch.hub, which runs code from its cache folder.
     mmengine_checkpoint.load_from_http = load_from_file
     CheckpointLoader.register_scheme(['', 'http://', 'https://'], load_from_file, force=True)
     CheckpointLoader.load_checkpoint = staticmethod(_load_safely)
+
+
+def require_safe_loading() -> None:
+    """The same, for our commands, the functions of ``ptnt_mm.api`` and `CheckpointGuardHook`.
+
+    Raises:
+        CheckpointError: if an environment variable makes torch load unsafely.
+    """
+    refuse_forced_unsafe_loading()
+    make_loading_safe()
 
 
 def load_from_file(filename: str, map_location: Any = 'cpu') -> dict:
@@ -110,7 +116,7 @@ def load_strictly(model: nn.Module, filename: str) -> dict:
     Raises:
         CheckpointError: if it cannot be read, does not fit the model, or contains NaN or infinity.
     """
-    make_loading_safe()
+    require_safe_loading()
     checkpoint = CheckpointLoader.load_checkpoint(filename, 'cpu', logger='silent')
     require_fitting(checkpoint, model, Whole(), filename)
     mmengine_checkpoint._load_checkpoint_to_model(model, checkpoint)

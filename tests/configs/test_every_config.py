@@ -134,7 +134,7 @@ def test_loading_is_guarded_and_checkpoints_are_whole(config: Config):
     added = {hook.type for hook in added_hooks()} - {'HealthHook'}
     assert {hook.type for hook in config.custom_hooks} >= added
     assert config.default_hooks.checkpoint.type == 'WholeCheckpointHook'
-    assert config.custom_imports.imports == ['ptnt_mm']
+    assert config.custom_imports.imports == ['ptnt_mm', 'ptnt_mm.weights.safe_loading']
     assert not config.auto_scale_lr.get('enable')
 
 

@@ -16,12 +16,12 @@ from mmengine.registry import DATASETS, DefaultScope
 from PIL import Image
 from pycocotools import mask as coco
 
+from ptnt_mm.deploy import decoding
 from ptnt_mm.deploy.decoding import read_values
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity, of_kind
 from ptnt_mm.workbench.check.inspection import check
 from ptnt_mm.workbench.config.read import read_config
-from ptnt_mm.workbench.data import decoding
 from ptnt_mm.workbench.data.image_files import decoded
 from ptnt_mm.workbench.data.labels import LabelledImage, LabelledObject
 from ptnt_mm.workbench.data.masks import RunLengths, encode_mask, run_lengths

@@ -10,7 +10,7 @@ from torch import nn
 from ptnt_mm.models.classifiers import build_classifier, classifiers
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import unknown_name
-from ptnt_mm.weights.mmengine import make_loading_safe
+from ptnt_mm.weights.mmengine import require_safe_loading
 from ptnt_mm.workbench.config.build_errors import explained_building
 from ptnt_mm.workbench.config.hosts import import_host
 from ptnt_mm.workbench.config.read import read_config, require_keys
@@ -27,7 +27,7 @@ def build_model(config: Config, name: str = 'the model') -> nn.Module:
         UserError: if the host cannot be imported, or a constructor refuses its arguments; the
             message begins with ``name``.
     """
-    make_loading_safe()
+    require_safe_loading()
     scope = scope_of(config)
     import_host(scope)
     with (

@@ -91,7 +91,7 @@ def _rename_moved_classes(config: Config) -> None:
     """Give classes of ours their paths of today, in projects and work dirs of earlier versions."""
     for _, settings in dicts_within(config._cfg_dict, ''):
         if isinstance(settings.get('type'), str):
-            settings.type = _MOVED.sub('ptnt_mm.workbench.', settings.type)
+            settings['type'] = _MOVED.sub('ptnt_mm.workbench.', settings['type'])
 
 
 def parse_options(words: Sequence[str]) -> dict:

@@ -22,7 +22,7 @@ from ptnt_mm.utils.atomic_files import sha256
 from ptnt_mm.utils.terminal import FOR_THE_FILE, use_terminal
 from ptnt_mm.utils.versions import VERSIONS, installed, provider
 from ptnt_mm.utils.wrappers import unwrapped
-from ptnt_mm.weights.mmengine import make_loading_safe
+from ptnt_mm.weights.mmengine import require_safe_loading
 from ptnt_mm.workbench.config.build_errors import explained_building, explained_late_building
 from ptnt_mm.workbench.config.causes import Kind, explain
 from ptnt_mm.workbench.config.hosts import import_host
@@ -125,7 +125,7 @@ def build_runner(view: ConfigView, checkpoint: dict | None = None) -> Runner:
     Raises:
         UserError: if the host cannot be imported, or a constructor refuses its arguments.
     """
-    make_loading_safe()
+    require_safe_loading()
     import_host(view.scope)
     config = with_safeguards(view)
     _wait_for_a_free_name(config)
