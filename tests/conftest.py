@@ -17,10 +17,6 @@ import ptnt_mm.workbench  # noqa: F401
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# pytest-xdist sets it for its workers; what commands print is tested at their own width.
-os.environ.pop('COLUMNS', None)
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Start with the longest tests, so that no worker is left alone with one of them."""
     longest = ('test_tutorial', 'tools')

@@ -10,7 +10,7 @@ import sys
 from contextlib import suppress
 from types import FrameType
 
-from ptnt_mm.utils.console import for_user, show, wrapped
+from ptnt_mm.utils.console import for_user, is_terminal, show, wrapped
 from ptnt_mm.utils.errors import in_quotes
 from ptnt_mm.utils.noise import is_noise, is_ours, library_of
 
@@ -50,8 +50,8 @@ def show_wrapped(text: str, column: int = 4) -> None:
 
 
 def line_width() -> int:
-    """The width of the terminal in characters, or COLUMNS; otherwise 100 for a file or a pipe."""
-    return shutil.get_terminal_size((_WIDTH, 24)).columns
+    """The width of the terminal in characters; 100 for a file or a pipe."""
+    return shutil.get_terminal_size().columns if is_terminal(sys.stdout) else _WIDTH
 
 
 def use_terminal(logger: logging.Logger) -> None:
