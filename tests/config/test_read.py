@@ -34,7 +34,7 @@ def test_a_missing_file_names_the_nearest_config(tmp_path: Path):
 def test_file_that_is_not_a_config_is_refused(tmp_path: Path):
     text = tmp_path / 'README.md'
     text.write_text('# not a config')
-    with pytest.raises(UserError, match='README.md cannot be read'):
+    with pytest.raises(UserError, match=r'README.md is not a config: expected a .py, .json'):
         read_config(str(text))
 
 

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 PROJECT_CONFIG = 'config.py'
 """Name of the config in the folder of a project."""
 
+SUFFIXES = ('.py', '.json', '.yaml', '.yml')
+"""The files that MMEngine reads as configs."""
+
 _PACKAGE = Path(__file__).resolve().parents[2]
 
 _reading = RLock()  # reentrant: a config may read another one
@@ -63,9 +66,14 @@ def find_config(path: str) -> Path:
     """Return the file of a config, given its path, the folder of its project, or its name.
 
     Raises:
-        UserError: if there is none; suggests the closest name.
+        UserError: if there is none; suggests the closest name. If it is a file of another kind.
     """
     if Path(path).is_file():
+        if Path(path).suffix not in SUFFIXES:
+            raise UserError(
+                f'{path} is not a config: expected a {", ".join(SUFFIXES[:-1])} or {SUFFIXES[-1]} '
+                'file, the folder of a project, or a name of ptnt configs list'
+            )
         return Path(path)
     if Path(path, PROJECT_CONFIG).is_file():
         return Path(path, PROJECT_CONFIG)

@@ -10,7 +10,7 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import unknown_name
 from ptnt_mm.weights.published import INSTALLED, default_cfg, is_installed, require_weights
 from ptnt_mm.workbench.config.literals import literal
-from ptnt_mm.workbench.config.zoo import config_names, config_root
+from ptnt_mm.workbench.config.zoo import SUFFIXES, config_names, config_root
 
 PUBLISHED = 'published'
 """The weights of a backbone in the table."""
@@ -18,7 +18,6 @@ PUBLISHED = 'published'
 NO_WEIGHTS = 'none'
 """Random initialisation."""
 
-_CONFIGS = ('.py', '.json', '.yaml', '.yml')
 _IMAGENET = dict(mean=[123.675, 116.28, 103.53], std=[58.395, 57.12, 57.375])
 
 
@@ -97,7 +96,7 @@ def is_run(teacher: str, weights: Path | str | None) -> bool:
     if teacher in rows() or not (Path(teacher).exists() or teacher in config_names()):
         row_of(teacher, 'teacher')
         return False
-    if Path(teacher).is_file() and Path(teacher).suffix not in _CONFIGS:
+    if Path(teacher).is_file() and Path(teacher).suffix not in SUFFIXES:
         raise UserError(
             f'`teacher={teacher}` is a file of weights: pass it as `teacher_weights`, and its '
             'network as `teacher`: a backbone, a config or a project'
