@@ -61,7 +61,7 @@ def test_top_level_is_the_package_alone(wheel):
 
 def test_carries_every_module_config_and_tool(wheel):
     package = ROOT / 'ptnt_mm'
-    files = [*package.rglob('*.py'), *package.glob('pages/templates/*')]
+    files = [*package.rglob('*.py'), *package.glob('workbench/pages/templates/*')]
     files += package.glob('weights/ptnt_ti_distilled.*')
     expected = {str(path.relative_to(ROOT)) for path in files}
     assert 'ptnt_mm/workbench/pages/templates/report.html' in expected

@@ -46,7 +46,10 @@ NARROW = MICRO_ARCH | dict(outer_dims=(2, 4, 4, 4), outer_heads=(1, 1, 1, 1))
         (dict(position=dict(type='peg', kernel_size=True)), 'kernel_size of a PEG is True'),
         (dict(drop_path_rate=1.0), 'drop_path_rate is 1.0: expected at least 0 and below 1'),
         (dict(drop_path_rate=None), 'drop_path_rate is None: expected at least 0 and below 1'),
-        (dict(position='peg', relative_position='flat'), "position='peg' has no relative tables"),
+        (
+            dict(position='peg', relative_position='flat'),
+            "position='peg' has no positions between pairs",
+        ),
         (dict(with_se=True, arch=NARROW), 'an outer width of 2 is below its reduction 4'),
         (dict(mlp_ratio='4'), "mlp_ratio is '4': expected a number such as 4"),
         (dict(mlp_ratio=0), 'mlp_ratio is 0: expected'),

@@ -181,6 +181,6 @@ def test_packages_that_are_not_there(tmp_path: Path, monkeypatch, capsys):
         'pages.report.charts',
         'pages.page',
     ):
-        monkeypatch.delitem(sys.modules, f'ptnt_mm.{module}', raising=False)
+        monkeypatch.delitem(sys.modules, f'ptnt_mm.workbench.{module}', raising=False)
     assert run('report', [str(make_detector(tmp_path, 'run'))]) == 1
     assert 'a report needs more packages: pip install altair jinja2' in capsys.readouterr().err

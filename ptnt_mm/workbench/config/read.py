@@ -89,7 +89,7 @@ def read_config(
 
 def _rename_moved_classes(config: Config) -> None:
     """Give classes of ours their paths of today, in projects and work dirs of earlier versions."""
-    for _, settings in dicts_within(config._cfg_dict, ''):
+    for _, settings in dicts_within(dict(config.items()), ''):
         if isinstance(settings.get('type'), str):
             settings['type'] = _MOVED.sub('ptnt_mm.workbench.', settings['type'])
 
