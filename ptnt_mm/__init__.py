@@ -14,9 +14,13 @@ import warnings
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ptnt_mm.version import __version__
+
+if TYPE_CHECKING:  # for editors
+    from ptnt_mm.weights.mmengine import make_loading_safe as make_loading_safe
+    from ptnt_mm.workbench.config.zoo import get_config as get_config
 
 __all__ = ['__version__', 'register']
 
@@ -45,7 +49,7 @@ def register() -> None:
         # Machines that run exported files may have a runtime and no torch.
         if find_spec('torch') is None and any(map(find_spec, ('onnxruntime', 'openvino'))):
             return
-        # `python -m ptnt_mm doctor` imports this package first, and must work nevertheless.
+        # What needs no torch, such as `ptnt_mm.deploy`, must work nevertheless.
         warnings.warn(
             f'torch and MMEngine cannot be imported ({type(error).__name__}: {error}): no class of '
             'ptnt_mm is registered. Run python -m ptnt_mm doctor',
@@ -66,6 +70,10 @@ def __getattr__(name: str) -> Any:
     if name not in _ON_FIRST_USE:
         raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
     return getattr(import_module(_ON_FIRST_USE[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_ON_FIRST_USE]
 
 
 def registers_later() -> bool:

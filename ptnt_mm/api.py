@@ -42,7 +42,6 @@ __all__ = sorted(_MODULES)
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
-    import_module('ptnt_mm.workbench')
     return getattr(import_module(_MODULES[name]), name)
 
 

@@ -30,7 +30,7 @@ class CheckpointGuardHook(Hook):
     priority = 'HIGH'
 
     def before_run(self, runner: Any) -> None:
-        """Load safely: MMEngine calls this before it loads anything."""
+        """Load safely: the model is built by now, and its weights are loaded after this."""
         require_safe_loading()
 
     def after_load_checkpoint(self, runner: Any, checkpoint: dict) -> None:

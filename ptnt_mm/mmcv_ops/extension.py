@@ -1,8 +1,8 @@
 """mmcv._ext for mmcv-lite, made of torchvision's and torch's operators by ptnt_mm.
 
 ``python -m ptnt_mm mmcv-ops install`` copies this file to mmcv/_ext.py, ``remove`` deletes it. A
-compiled mmcv._ext takes precedence over it. It does not import ptnt_mm itself, whose import changes
-MMEngine, but only its operators.
+compiled mmcv._ext takes precedence over it. It does not import ptnt_mm itself, which takes longer
+and registers classes, but only its operators.
 """
 
 import importlib.util

@@ -1,6 +1,7 @@
 """The doctor: each kind of broken thing gives a row, a command, and exit status 1."""
 
 import json
+import os
 import sys
 
 import pytest
@@ -48,8 +49,12 @@ def row_of(what: str) -> Row:
     return next(row for row in rows if row.what == what)
 
 
-def test_everything_fine(here, errors, capsys):
+def test_everything_fine(here, errors, monkeypatch, capsys):
+    for name in ('OMP_WAIT_POLICY', 'GOMP_SPINCOUNT'):
+        monkeypatch.setenv(name, 'x')
+        monkeypatch.delenv(name)
     assert run('doctor', []) == 0
+    assert os.environ['GOMP_SPINCOUNT'] == '1000', 'as the other commands have it'
     assert {row.verdict for row in diagnosis.examine()[0]} == {OK}
     assert 'to fix it' not in capsys.readouterr().out
 

@@ -56,6 +56,11 @@ def test_classes_that_have_moved_are_found(text: str, tmp_path: Path):
     assert get_object_from_string(kind) is not None
 
 
+def test_what_a_config_in_the_new_style_names_is_not_imported(tmp_path: Path):
+    text = 'from mmdet.no_such_part import Detector\nmodel = dict(type=Detector)\n'
+    assert read_config(_write(tmp_path, text)).filename
+
+
 @pytest.mark.parametrize(
     ('text', 'message'),
     [

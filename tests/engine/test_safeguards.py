@@ -164,4 +164,5 @@ def test_own_imports_are_kept(imports: dict | None):
     assert [name for name in config.custom_imports.imports if name != 'ptnt_mm'] == [
         *own,
         'ptnt_mm.workbench',
+        'ptnt_mm.weights.safe_loading',
     ]

@@ -157,7 +157,7 @@ def python(code: str, *path: Path) -> subprocess.CompletedProcess:
     )
 
 
-def test_the_file_serves_without_the_side_effects_of_importing_us(tmp_path):
+def test_the_file_serves_without_importing_us(tmp_path):
     code = """
 import sys
 import torch

@@ -27,6 +27,11 @@ from ptnt_mm.workbench.config.view import ConfigView
 pytestmark = pytest.mark.slow
 
 
+@pytest.fixture(autouse=True)
+def _safe() -> None:
+    make_loading_safe()
+
+
 def test_the_next_checkpoint_has_the_current_config(tmp_path, trained):
     path, _ = trained
     old = changed(tmp_path / 'old.pth', path, lambda c: c.update(attacks.store_config(c, 'old=1')))
@@ -48,6 +53,7 @@ def with_stored_config(request, tmp_path, trained):
 
 @pytest.mark.parametrize('guard', [True, False])
 def test_resume_runs_no_stored_config(tmp_path, with_stored_config, guard):
+    """With the hook, or after ``make_loading_safe``."""
     path, canary = with_stored_config
     runner = make_runner(tmp_path / 'run', guard=guard, epochs=2, resume=True, load_from=str(path))
     runner.train()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ptnt_mm.utils.console import for_user, show
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, Severity, closing, lines, of_kind, summary
+from ptnt_mm.utils.imports import let_idle_threads_sleep
 from ptnt_mm.utils.progress import heartbeat, named, waiting
 from ptnt_mm.utils.tables import new_listing, to_text
 from ptnt_mm.utils.terminal import show_wrapped
@@ -343,6 +344,7 @@ def doctor(args: Namespace) -> int:
     from ptnt_mm.workbench.cli.diagnosis import BROKEN, examine
 
     announce()
+    let_idle_threads_sleep()  # as in other commands: the probes' processes show it
     with json_output(args.json) as write:
         with waiting('Importing torch, mmcv and the hosts'):
             rows, environment = examine()

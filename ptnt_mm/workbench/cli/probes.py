@@ -51,8 +51,9 @@ def try_host(module: str) -> None:
 
 
 def try_ptnt_mm() -> None:
-    """Look our backbone up in MMEngine's registry."""
+    """Look our backbone up in MMEngine's registry, and import what the commands register."""
     import_ptnt_mm()
+    import_module('ptnt_mm.workbench')
     if import_module('mmengine.registry').MODELS.get('PyramidTNT') is None:
         raise LookupError("PyramidTNT is not in MMEngine's registry of models")
 

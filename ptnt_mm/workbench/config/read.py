@@ -20,7 +20,12 @@ from ptnt_mm.workbench.config.causes import Kind, explain
 from ptnt_mm.workbench.config.data_root import use_data_root
 from ptnt_mm.workbench.config.literals import literal
 from ptnt_mm.workbench.config.registered import classes_named
-from ptnt_mm.workbench.config.settings import dicts_within, flat_settings, scope_of
+from ptnt_mm.workbench.config.settings import (
+    dicts_within,
+    flat_settings,
+    scope_of,
+    with_moved_classes,
+)
 from ptnt_mm.workbench.config.zoo import config_from_file, find_config
 
 # Top-level keys of a config that MMEngine and the hosts read, besides the runner's arguments.
@@ -46,8 +51,6 @@ _SINGLE = {
 # fmt: on
 # Those in which a list may stand for a dict.
 _ONE_OR_SEVERAL = {'model', 'param_scheduler', 'test_evaluator', 'tta_model', 'val_evaluator'}
-
-_MOVED = re.compile(r'^ptnt_mm\.(?=(drawing|engine)\.)')
 
 _NESTED = re.compile(r'dict\(|[\[({]')
 _DICT = re.compile(r'\bdict\(|\{[^}]*:|\}$')  # '{}_x.pth' is text
@@ -88,10 +91,12 @@ def read_config(
 
 
 def _rename_moved_classes(config: Config) -> None:
-    """Give classes of ours their paths of today, in projects and work dirs of earlier versions."""
-    for _, settings in dicts_within(dict(config.items()), ''):
-        if isinstance(settings.get('type'), str):
-            settings['type'] = _MOVED.sub('ptnt_mm.workbench.', settings['type'])
+    """Find classes of ours in projects and work dirs of earlier versions."""
+    # Only there: looking into a config in Python's new style imports what it names.
+    if with_moved_classes(config.text) != config.text:
+        for _, settings in dicts_within(dict(config.items()), ''):
+            if isinstance(settings.get('type'), str):
+                settings['type'] = with_moved_classes(settings['type'])
 
 
 def parse_options(words: Sequence[str]) -> dict:

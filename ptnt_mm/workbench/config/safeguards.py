@@ -73,4 +73,5 @@ def _with_this_package(imports: Mapping) -> dict:
     """Settings of ``custom_imports`` with this package."""
     modules = imports.get('imports') or []
     modules = [modules] if isinstance(modules, str) else list(modules)
-    return dict(imports, imports=list(dict.fromkeys((*modules, 'ptnt_mm.workbench'))))
+    ours = ('ptnt_mm.workbench', 'ptnt_mm.weights.safe_loading')
+    return dict(imports, imports=list(dict.fromkeys((*modules, *ours))))

@@ -1,5 +1,6 @@
 """Read the nested settings of a config."""
 
+import re
 from collections.abc import Iterator, Mapping
 
 from ptnt_mm.workbench.config.hosts import HOSTS
@@ -46,6 +47,11 @@ def _full_name(settings: Mapping) -> str:
     # MMEngine writes the scope of a base from another package like this.
     scope = settings.get('_scope_')
     return f'{scope}.{kind}' if scope and kind and '.' not in kind else kind
+
+
+def with_moved_classes(text: str) -> str:
+    """A path, or the text of a config, of an earlier version, with the paths of today's classes."""
+    return re.sub(r'\bptnt_mm\.(?=(drawing|engine)\.)', 'ptnt_mm.workbench.', text)
 
 
 def dicts_within(settings: object, path: str) -> Iterator[tuple[str, Mapping]]:

@@ -9,6 +9,7 @@ from mmengine.config import Config, ConfigDict
 
 from ptnt_mm.utils.text import printable
 from ptnt_mm.workbench.config.literals import literal
+from ptnt_mm.workbench.config.settings import with_moved_classes
 
 # Characters: the longest config of the hosts has 270,000. Syntax trees are 100 times as large.
 _LONGEST_CONFIG = 2**19
@@ -33,7 +34,7 @@ def stored_config(text: str) -> ConfigDict:
         return settings
     try:
         with warnings.catch_warnings(action='ignore'):
-            statements = ast.parse(text).body
+            statements = ast.parse(with_moved_classes(text)).body
     except _UNREADABLE:
         return settings
     for statement in statements:
