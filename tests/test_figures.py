@@ -144,7 +144,7 @@ QUOTED = {
     ],
     (
         'README',
-        r'in (\d+) minutes on\s+one CPU core. Its AP on 87\s+validation images is ([0-9.]+)',
+        r'in (\d+) minutes on\s+one CPU core. Its AP on\s+87\s+validation images is ([0-9.]+)',
     ): [
         peer('CPU minutes'),
         peer('box AP') / 100,
