@@ -1,4 +1,4 @@
-"""What a config of any MMEngine program can name: hooks, and a loop.
+"""Hooks and a training loop that any MMEngine config can name.
 
 Importing this package registers them.
 """

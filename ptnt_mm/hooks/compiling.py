@@ -37,7 +37,8 @@ class CompileHook(Hook):
         dynamic: bool | None = None,
         mode: str | None = None,
     ):
-        torch.compile(lambda: None, mode=mode)  # refuses an unknown mode before the run starts
+        if mode is not None:
+            torch.compile(lambda: None, mode=mode)  # refuses an unknown mode before the run starts
         self.parts = tuple(parts)
         self.settings = dict(dynamic=dynamic, mode=mode)
 

@@ -91,7 +91,7 @@ def read_config(
 
 
 def _rename_moved_classes(config: Config) -> None:
-    """Find classes of ours in projects and work dirs of earlier versions."""
+    """Update the paths of our classes in projects and work dirs of earlier versions."""
     # Only there: looking into a config in Python's new style imports what it names.
     if with_moved_classes(config.text) != config.text:
         for _, settings in dicts_within(dict(config.items()), ''):

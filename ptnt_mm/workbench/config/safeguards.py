@@ -17,7 +17,7 @@ CHECKPOINTS, LOOP = 'WholeCheckpointHook', 'RepeatableIterBasedTrainLoop'
 
 
 def added_hooks() -> list[dict]:
-    """The settings of the hooks that are added: ``configs/_base_/hooks.py``, and one of ours."""
+    """The settings of the hooks that are added: those of ``hooks.py``, and the workbench's own."""
     hooks = Config.fromfile(config_root() / '_base_' / 'hooks.py').custom_hooks
     return [*hooks, ConfigDict(type='HealthHook')]
 

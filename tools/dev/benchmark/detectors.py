@@ -30,7 +30,7 @@ class DetectorLosses(nn.Module):
 
     @property
     def parts(self) -> list[nn.Module]:
-        """What is compiled: the heads would be many small graphs."""
+        """The parts that are compiled; heads would become many small graphs."""
         return [self.detector.backbone, self.detector.neck]
 
     def forward(self, image: Tensor) -> tuple[Tensor, ...]:
