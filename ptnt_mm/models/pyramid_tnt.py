@@ -48,7 +48,6 @@ from ptnt_mm.models.tokens import (
     crop,
     map_to_tokens,
     map_to_words,
-    pad,
     reduced,
     tokens_to_map,
     words_to_quads,
@@ -233,16 +232,7 @@ class WordAggregation(nn.Module):
 
         A grid with an odd side is padded at the bottom and right with zero words.
         """
-        inner, hw = _pad_to_even(self.norm(inner), hw)
-        return map_to_tokens(self.conv(words_to_quads(inner, hw)))
-
-
-def _pad_to_even(inner: Tensor, hw: Grid) -> tuple[Tensor, Grid]:
-    """Add a row and a column of zero sentences where the grid's side is odd."""
-    even = tuple(2 * side for side in reduced(hw, 2))
-    sentences = inner.reshape(-1, area(hw), WORDS * inner.shape[2])
-    padded = pad(tokens_to_map(sentences, hw), even)
-    return map_to_tokens(padded).reshape(-1, WORDS, inner.shape[2]), even
+        return map_to_tokens(self.conv(words_to_quads(self.norm(inner), hw)))
 
 
 class Stage(nn.Module):

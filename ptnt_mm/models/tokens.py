@@ -52,22 +52,30 @@ def crop(feature: Tensor, hw: Grid) -> Tensor:
     """(B, C, H, W) -> (B, C, h, w), cut at the bottom and right; unchanged if it fits.
 
     The gradient of a cut is contiguous, whatever the order of the map, and the operators before it
-    would run in that order, several times slower. Compiled code always cuts, see :func:`pad`.
+    would run in that order, several times slower.
     """
-    if torch.compiler.is_compiling() or feature.shape[2:] != hw:
+    if _adapts(feature.shape[2:], hw):
         return feature.narrow(2, 0, hw[0]).narrow(3, 0, hw[1])
     return feature
 
 
 def pad(feature: Tensor, hw: Grid) -> Tensor:
-    """(B, C, H, W) -> (B, C, h, w), with zeros at the bottom and right; unchanged if it fits.
-
-    Compiled code pads by 0 instead: a branch would be compiled once for each remainder.
-    """
-    bottom, right = hw[0] - feature.shape[2], hw[1] - feature.shape[3]
-    if torch.compiler.is_compiling() or bottom or right:
-        return F.pad(feature, (0, right, 0, bottom))
+    """(B, C, H, W) -> (B, C, h, w), with zeros at the bottom and right; unchanged if it fits."""
+    height, width = feature.shape[2:]
+    if _adapts((height, width), hw):
+        return F.pad(feature, (0, hw[1] - width, 0, hw[0] - height))
     return feature
+
+
+def _adapts(from_hw: Grid, to_hw: Grid) -> bool:
+    """Whether to cut or pad from one grid to another.
+
+    A graph for any size always does, if only by 0: a branch would be a graph for each remainder,
+    and the size that is named is the simpler formula.
+    """
+    if torch.compiler.is_compiling() or any(isinstance(side, torch.SymInt) for side in to_hw):
+        return True
+    return tuple(from_hw) != tuple(to_hw)
 
 
 def tokens_to_map(tokens: Tensor, hw: Grid) -> Tensor:
@@ -112,17 +120,19 @@ def map_to_words(feature: Tensor, side: int = WORD_SIDE) -> Tensor:
 
 
 def words_to_quads(inner: Tensor, hw: Grid) -> Tensor:
-    """(B*h*w, 16, c) -> (B*(h/2)*(w/2), c, 8, 8): the words of 2 x 2 neighbours on one map.
+    """(B*h*w, 16, c) -> (B*ceil(h/2)*ceil(w/2), c, 8, 8): the words of 2 x 2 neighbours on one map.
 
-    In channels-last order; ``h`` and ``w`` must be even.
+    In channels-last order. A grid with an odd side gets zero words at the bottom and right.
     """
-    h, w = hw
-    if h % 2 or w % 2:
-        raise ValueError(f'a grid of {h}x{w} outer tokens does not divide into 2x2 neighbours')
-    batch, channels = _batch_size(inner, hw), inner.shape[2]
-    grid = inner.reshape(batch, h // 2, 2, w // 2, 2, WORD_SIDE, WORD_SIDE, channels)
+    h, w = reduced(hw, 2)
+    grid = inner.unflatten(0, (_batch_size(inner, hw), *hw))
+    if _adapts(hw, (2 * h, 2 * w)):
+        grid = F.pad(grid, (0, 0, 0, 0, 0, 2 * w - hw[1], 0, 2 * h - hw[0]))
+    batch, channels = grid.shape[0], grid.shape[-1]
+    grid = grid.reshape(batch, h, 2, w, 2, WORD_SIDE, WORD_SIDE, channels)
     quads = grid.permute(0, 1, 3, 2, 5, 4, 6, 7)
-    return quads.reshape(-1, 2 * WORD_SIDE, 2 * WORD_SIDE, channels).permute(0, 3, 1, 2)
+    number = batch * h * w
+    return quads.reshape(number, 2 * WORD_SIDE, 2 * WORD_SIDE, channels).permute(0, 3, 1, 2)
 
 
 class _ContiguousMap(torch.autograd.Function):

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from micro import MICRO_ARCH
 from torch import Tensor, nn
 from torch.autograd import forward_ad
+from torch.fx.experimental.proxy_tensor import make_fx
 
 from ptnt_mm.models import CPVT, TNT, LegacyTNT, PyramidTNT
 from ptnt_mm.models.attention import Attention
@@ -287,6 +288,18 @@ def test_gradients_of_each_image_by_vmap(build, attention):
     expected = [by_image(parameters, image) for image in images]
     for name, both in found.items():
         torch.testing.assert_close(both, torch.stack([one[name] for one in expected]))
+
+
+@defaults
+def test_a_graph_of_symbolic_sizes_takes_other_images(build):
+    """As torch.fx traces it; sizes of 1 would become constants."""
+    model = build.new().eval()
+    with torch.no_grad():
+        graph = make_fx(model, tracing_mode='symbolic', _allow_non_fake_inputs=True)(
+            golden.image(2, 160, 224)
+        )
+        other = golden.image(3, 203, 269)
+        torch.testing.assert_close(graph(other), model(other))
 
 
 @defaults

@@ -4,6 +4,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch.nn import functional as F  # noqa: N812
 
 from ptnt_mm.models.tokens import (
     crop,
@@ -93,10 +94,13 @@ def test_a_map_that_does_not_divide_into_windows():
         map_to_words(counted(1, C, 8, 10))
 
 
-@pytest.mark.parametrize('hw', [(3, 8), (8, 3)])
-def test_an_odd_grid_has_no_quads(hw):
-    with pytest.raises(ValueError, match=f'{hw[0]}x{hw[1]} outer tokens does not divide into 2x2'):
-        words_to_quads(counted(24, 16, C), hw)
+@pytest.mark.parametrize('hw', [(3, 8), (8, 3), (3, 5)])
+def test_quads_of_an_odd_grid_are_padded_with_zeros(hw):
+    h, w = hw
+    words = counted(BATCH * h * w, 16, C)
+    padded = F.pad(words_to_map(words, hw), (0, 4 * (w % 2), 0, 4 * (h % 2)))
+    quads = words_to_quads(words, hw)
+    assert torch.equal(quads, map_to_words(padded, 8).unflatten(1, (8, 8)).permute(0, 3, 1, 2))
 
 
 @pytest.mark.parametrize('shape', [(25, 16, C), (24, 15, C)])
