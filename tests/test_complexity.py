@@ -15,7 +15,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from ptnt_mm.complexity import measure_complexity
 from ptnt_mm.models import PyramidTNT, PyramidTNTClassifier
 from ptnt_mm.models.kernels.slicewise import slicewise
-from ptnt_mm.models.positions import Factors
+from ptnt_mm.models.position_tables import Factors
 from ptnt_mm.models.pyramid_tnt import ARCHS
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.cli.main import run as run_command

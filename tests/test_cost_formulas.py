@@ -6,7 +6,7 @@ from torch import nn
 
 from ptnt_mm.complexity import measure_complexity
 from ptnt_mm.models import TNT
-from ptnt_mm.models.positions import PEG
+from ptnt_mm.models.pegs import PEG
 
 DIM, WORD_DIM, WORDS = 32, 8, 16
 ARCH = dict(

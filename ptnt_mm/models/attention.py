@@ -9,7 +9,7 @@ from torch.nn import functional as F  # noqa: N812
 from ptnt_mm.models.kernels.forms import Form, choose_form, explicit_attention
 from ptnt_mm.models.kernels.memory import in_slices
 from ptnt_mm.models.kernels.slicewise import register_flop_formulas
-from ptnt_mm.models.positions import Factors, OffsetKeys, without_autocast
+from ptnt_mm.models.position_tables import Factors, OffsetKeys, without_autocast
 from ptnt_mm.models.tokens import Grid, crop, map_to_tokens, reduced, tokens_to_map
 
 
@@ -36,6 +36,7 @@ class Attention(nn.Module):
     ):
         super().__init__()
         self.num_heads = num_heads
+        self.head_width = dim // num_heads
         self.attn_drop = attn_drop
         self.eager = eager
         self.q = nn.Linear(dim, dim, bias=qkv_bias)

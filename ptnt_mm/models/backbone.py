@@ -14,11 +14,8 @@ from typing import Any
 from mmengine.model import BaseModule
 from torch import Tensor, nn
 
-from ptnt_mm.models.positions import (
-    POSITIONS,
-    PositionEncoding,
-    resize_learned,
-)
+from ptnt_mm.models.position_tables import resize_learned
+from ptnt_mm.models.positions import POSITIONS, PositionEncoding
 from ptnt_mm.models.tokens import Grid, pad, reduced, tokens_to_contiguous_map
 from ptnt_mm.utils.numbers import is_integer, is_number
 from ptnt_mm.utils.text import unknown_name
@@ -355,25 +352,23 @@ def position_of(weights: Weights, names: Sequence[str]) -> str:
         weights: Weights by our names; only keys and shapes are read.
         names: The keys of ``POSITIONS`` that the backbone supports.
     """
-    offsets = weights.get('relative_pos')
-    stored = (
-        'outer_pos' in weights,
-        any(key.endswith('.relative_pos') for key in weights),
-        any('.peg.' in f'.{key}' for key in weights),
-        offsets is not None,
-    )
+    pairs = next((weights[key] for key in weights if key.endswith('relative_pos')), None)
+    stored = ('outer_pos' in weights, any('.peg.' in f'.{key}' for key in weights))
     for name in names:
         cls, base = POSITIONS[name], PositionEncoding
-        kind = cls.offset_table
-        own = (
-            cls.new_table is not base.new_table,
-            cls.relative,
-            cls.new_pegs is not base.new_pegs,
-            kind is not None,
-        )
-        if own == stored and (kind is None or kind.side(offsets.shape[1])):
+        own = (cls.new_table is not base.new_table, cls.new_pegs is not base.new_pegs)
+        if own == stored and _fits(cls.relative_position.pretrained_table(), pairs):
             return name
     return 'none'
+
+
+def _fits(table: Table | None, stored: Tensor | None) -> bool:
+    """Whether a stored table of positions between pairs of tokens is of this kind."""
+    if table is None or stored is None:
+        return table is stored
+    return len(stored.shape) == table.dims and all(
+        table.side(stored.shape[i]) for i in table.grid_axes
+    )
 
 
 def check_rates(**rates: float) -> None:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from ptnt_mm.models.attention import ATTENTIONS
 from ptnt_mm.models.backbone import check_heads, check_rates, choose, read_arch
 from ptnt_mm.models.blocks import OuterBlock
-from ptnt_mm.models.positions import PEG
+from ptnt_mm.models.pegs import PEG
 from ptnt_mm.models.single_scale import SingleScaleBackbone
 from ptnt_mm.models.tokens import SINGLE_SCALE_PATCH, Grid, map_to_tokens, reduced
 from ptnt_mm.registry import MODELS

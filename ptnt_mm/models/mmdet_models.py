@@ -13,7 +13,7 @@ from mmdet.structures.mask import mask2bbox
 from mmengine.structures import InstanceData
 from torch import Tensor
 
-from ptnt_mm.models.positions import MaskedPEG
+from ptnt_mm.models.pegs import MaskedPEG
 from ptnt_mm.models.tokens import Grid
 
 

@@ -32,13 +32,14 @@ from ptnt_mm.models.blocks import (
     is_batch_norm,
 )
 from ptnt_mm.models.kernels.memory import run_block, transforms_active
-from ptnt_mm.models.positions import (
-    PEG,
-    POSITIONS,
+from ptnt_mm.models.pegs import PEG
+from ptnt_mm.models.position_tables import (
     RELATIVE_POSITIONS,
     GridRelativePosition,
+    OffsetTable,
     RelativePosition,
 )
+from ptnt_mm.models.positions import POSITIONS
 from ptnt_mm.models.tokens import (
     PATCH,
     WORD_SIDE,
@@ -264,8 +265,9 @@ class Stage(nn.Module):
             for index, (new_block, rate) in enumerate(zip(new_blocks, drop_paths, strict=True))
         )
         self.relative_position = relative_position(pretrain_hw, self.key_hw(pretrain_hw))
-        heads = self.blocks[0].outer_attn.num_heads
-        self.register_parameter('relative_pos', self.relative_position.new_table(heads))
+        attention = self.blocks[0].outer_attn
+        table = self.relative_position.new_table(attention.num_heads, attention.head_width)
+        self.register_parameter('relative_pos', table)
 
     def key_hw(self, hw: Grid) -> Grid:
         """The grid of the keys, in tokens, for a grid of sentences."""
@@ -278,8 +280,8 @@ class Stage(nn.Module):
 
         Without an inner transformer, ``inner`` may be None.
         """
-        factors = self.relative_position.factors(self.relative_pos, hw, self.key_hw(hw))
-        form = self.blocks[0].outer_attn.form(factors, outer)
+        bias = self.relative_position.between(self.relative_pos, hw, self.key_hw(hw))
+        form = self.blocks[0].outer_attn.form(bias, outer)
         if self.peg is not None:
             outer = self.peg(outer, hw)
         for block in self.blocks:
@@ -287,14 +289,18 @@ class Stage(nn.Module):
         return inner, outer
 
     def pretrained_tables(self) -> dict[str, Table]:
-        """The table between queries and keys, converted as it is resized."""
-        resize = self.relative_position.resize
-        return dict(relative_pos=Table(resize, dims=4, grid_axes=(2, 3)))
+        """The table between queries and keys, if there is one."""
+        table = self.relative_position.pretrained_table()
+        return dict(relative_pos=table) if table else {}
 
 
 def _positions() -> list[str]:
     """The supported encodings; tables of offsets would need every sentence as a key."""
-    return [name for name, cls in POSITIONS.items() if cls.offset_table is None]
+    return [
+        name
+        for name, cls in POSITIONS.items()
+        if not issubclass(cls.relative_position, OffsetTable)
+    ]
 
 
 class OutputNorm(nn.LayerNorm):
@@ -328,7 +334,7 @@ class PyramidTNT(Backbone):
             can also set options. A PEG follows the first block of every stage by default;
             ``blocks`` counts within each stage (ours; as arXiv 2104.13840).
         relative_position: How relative position tables are resized to a different grid: 'grid',
-            'flat' or 'none' (see ``positions.py``). Without such tables, 'flat' is refused.
+            'flat' or 'none' (see ``position_tables.py``). Without such tables, 'flat' is refused.
         stem: 'conv' as published, or 'patch' as TNT has it, see :class:`PatchStem`.
         sr_ratios: For each stage, the side of the windows that outer keys are averaged over, in
             tokens; 1 is attention to every sentence.
@@ -426,14 +432,14 @@ class PyramidTNT(Backbone):
         self.pos_drop = nn.Dropout(drop_rate)
 
         table_class = choose('relative_position', relative_position, RELATIVE_POSITIONS)
-        if not self.position.relative:
+        if self.position.relative_position is not GridRelativePosition:
             if table_class not in (GridRelativePosition, RelativePosition):
                 raise ValueError(
                     f'relative_position is {relative_position!r}, but position={position!r} has no '
                     'positions between pairs of tokens: omit it, or use '
                     "position='learned_and_relative' or position='relative'"
                 )
-            table_class = RelativePosition
+            table_class = self.position.relative_position
         drop_paths = drop_path_rates(drop_path_rate, arch['depths'])
         eager = choose('attention', attention, ATTENTIONS)
         self.word_merges = nn.ModuleList()

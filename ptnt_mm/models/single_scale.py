@@ -21,6 +21,7 @@ from ptnt_mm.models.backbone import (
 )
 from ptnt_mm.models.blocks import OuterBlock
 from ptnt_mm.models.kernels.memory import run_block
+from ptnt_mm.models.position_tables import GridRelativePosition
 from ptnt_mm.models.positions import POSITIONS
 from ptnt_mm.models.tokens import SINGLE_SCALE_PATCH, Grid
 from ptnt_mm.weights.names import Weights
@@ -116,10 +117,13 @@ class SingleScaleBackbone(Backbone):
         self.blocks = nn.ModuleList(
             new_blocks[i](drop_path=rates[i], peg=pegs.get(i)) for i in range(built)
         )
+        self.relative_position = self.position.relative_position(
+            self.pretrain_hw, self.pretrain_hw, self.class_tokens
+        )
         attention = self.blocks[0].outer_attn
-        offsets = self.position.new_offsets(attention.num_heads, self.dim // attention.num_heads)
-        self.register_parameter('relative_pos', offsets)
-        if offsets is not None:  # no published file has one
+        table = self.relative_position.new_table(attention.num_heads, attention.head_width)
+        self.register_parameter('relative_pos', table)
+        if table is not None:  # no published file has one
             self.pretrained_may_lack = (*self.pretrained_may_lack, 'relative_pos')
         self.norm = nn.LayerNorm(self.dim) if self.out_indices[-1] == self.depth - 1 else None
         self._init_and_freeze()
@@ -145,9 +149,9 @@ class SingleScaleBackbone(Backbone):
         return super().forward(image)
 
     def pretrained_tables(self) -> dict[str, Table]:
-        """The table of the outer tokens, and that of their offsets if there is one."""
-        offsets = self.position.offset_table
-        return super().pretrained_tables() | (dict(relative_pos=offsets) if offsets else {})
+        """The table of the outer tokens, and that between pairs of them if there is one."""
+        table = self.relative_position.pretrained_table()
+        return super().pretrained_tables() | (dict(relative_pos=table) if table else {})
 
     def forward_tokens(self, image: Tensor) -> list[tuple[Tensor | None, Tensor, Grid]]:
         """(B, 3, H, W) -> per output: inner (B*N, m, c) or None, outer (B, n + N, C), hw.
@@ -159,7 +163,7 @@ class SingleScaleBackbone(Backbone):
         """
         inner, outer, hw = self.embed(self._padded(image))
         outer = self._add_positions(outer, hw)
-        bias = self.position.offset_bias(self.relative_pos, hw)
+        bias = self.relative_position.between(self.relative_pos, hw, hw)
         form = self.blocks[0].outer_attn.form(bias, outer)
         outputs = []
         for i, block in enumerate(self.blocks):
@@ -217,7 +221,9 @@ class SingleScaleBackbone(Backbone):
 
 def _positions() -> list[str]:
     """The supported encodings; a pyramid's relative tables have no entry for a class token."""
-    return [name for name, cls in POSITIONS.items() if not cls.relative]
+    return [
+        name for name, cls in POSITIONS.items() if cls.relative_position is not GridRelativePosition
+    ]
 
 
 def _check_numbers(arch: Mapping[str, int]) -> None:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
-from ptnt_mm.models.positions import RelativePosition
+from ptnt_mm.models.position_tables import RelativePosition
 from ptnt_mm.models.tokens import Grid
 
 
@@ -28,7 +28,7 @@ class Rotated(NamedTuple):
 
 
 class RotaryPosition(RelativePosition):
-    def factors(self, table: None, query_hw: Grid, key_hw: Grid) -> Rotated:
+    def between(self, table: None, query_hw: Grid, key_hw: Grid) -> Rotated:
         """How to attend on grids of queries and keys."""
         return Rotated(query_hw, key_hw)
 

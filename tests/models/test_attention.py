@@ -17,7 +17,7 @@ from ptnt_mm.models.kernels.forms import (
     choose_form,
     fold_factors,
 )
-from ptnt_mm.models.positions import Factors, FlatRelativePosition, GridRelativePosition
+from ptnt_mm.models.position_tables import Factors, FlatRelativePosition, GridRelativePosition
 
 from . import golden
 
@@ -69,7 +69,7 @@ def run(eager: bool, position: type | None, hw: tuple[int, int]) -> list[Tensor]
     attn, outer, table = build(eager), tokens(hw).requires_grad_(), relative_table()
     factors, sources = None, [outer, *attn.parameters()]
     if position is not None:
-        factors = position(NATIVE, NATIVE_KEYS).factors(table, hw, key_hw(hw))
+        factors = position(NATIVE, NATIVE_KEYS).between(table, hw, key_hw(hw))
         sources.append(table)
     found = attn(outer, hw, attn.form(factors, outer))
     return [found, *torch.autograd.grad(found.square().sum(), sources)]
@@ -79,7 +79,7 @@ def run(eager: bool, position: type | None, hw: tuple[int, int]) -> list[Tensor]
 @pytest.mark.parametrize('eager', [True, False])
 def test_outer_attention_is_what_the_spec_writes(eager, hw):
     attn, outer, table = build(eager), tokens(hw), relative_table()
-    factors = GridRelativePosition(NATIVE, NATIVE_KEYS).factors(table, hw, key_hw(hw))
+    factors = GridRelativePosition(NATIVE, NATIVE_KEYS).between(table, hw, key_hw(hw))
     found = attn(outer, hw, attn.form(factors, outer))
     expected = by_hand(attn, outer, attn.key_tokens(outer, hw), factors.bias()[0])
     torch.testing.assert_close(found, expected)
@@ -270,7 +270,7 @@ def test_fold_pads_widths_for_kernels(monkeypatch, narrow):
 
 def test_a_bias_is_folded_once_for_the_blocks_of_a_stage(monkeypatch):
     attn, outer = build(eager=False).float(), tokens((4, 9)).float()
-    factors = GridRelativePosition(NATIVE, NATIVE_KEYS).factors(
+    factors = GridRelativePosition(NATIVE, NATIVE_KEYS).between(
         relative_table().float(), (4, 9), key_hw((4, 9))
     )
     small = attn.form(factors, outer)

@@ -14,7 +14,7 @@ from torch.torch_version import TorchVersion
 from ptnt_mm.models import CPVT, TNT, PyramidTNT, TransposedConvNeck
 from ptnt_mm.models.attention import OuterAttention
 from ptnt_mm.models.kernels.forms import Slicewise
-from ptnt_mm.models.positions import Factors, GridRelativePosition
+from ptnt_mm.models.position_tables import Factors, GridRelativePosition
 
 from . import golden
 
@@ -206,7 +206,7 @@ def test_generated_code():
     tokens = torch.randn(1, 48, 16)
 
     def attend(tokens: Tensor) -> tuple[Tensor]:
-        factors = resize.factors(attention.table, (6, 8), (6, 8))
+        factors = resize.between(attention.table, (6, 8), (6, 8))
         return (attention(tokens, (6, 8), attention.form(factors, tokens)),)
 
     compiled = torch.compile(attend, mode='reduce-overhead', fullgraph=True, dynamic=False)

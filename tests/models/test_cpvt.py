@@ -9,7 +9,8 @@ from timm.models.vision_transformer import VisionTransformer
 
 from ptnt_mm.models import CPVT, PlainClassifier
 from ptnt_mm.models.cpvt import CPVT_ARCHS
-from ptnt_mm.models.positions import PEG, OffsetKeyPosition, OffsetPosition
+from ptnt_mm.models.pegs import PEG
+from ptnt_mm.models.position_tables import OffsetBiasTable, OffsetKeyTable
 from ptnt_mm.models.tokens import map_to_tokens
 
 from . import golden
@@ -144,8 +145,8 @@ def test_relative_tables_add_a_bias_for_each_offset():
     """Compared with a sum over pairs of tokens; the class token has none."""
     h, w, heads = 2, 3, 4
     table = torch.randn(1, (2 * h - 1) * (2 * w - 1), heads)
-    position = OffsetPosition(16, (h, w), class_tokens=1)
-    found = position.offset_bias(table, (h, w))
+    position = OffsetBiasTable((h, w), (h, w), class_tokens=1)
+    found = position.between(table, (h, w), (h, w))
     expected = torch.zeros(1, heads, 1 + h * w, 1 + h * w)
     for q, k in itertools.product(range(h * w), repeat=2):
         dy, dx = k // w - q // w, k % w - q % w
@@ -158,7 +159,8 @@ def test_relative_keys_are_those_of_rows_and_columns():
     h, w, width = 2, 3, 4
     table, q = torch.randn(1, 2 * h - 1 + 2 * w - 1, width), torch.randn(2, 4, 1 + h * w, width)
     rows, columns = table[0, : 2 * h - 1], table[0, 2 * h - 1 :]
-    found = OffsetKeyPosition(16, (h, w), class_tokens=1).offset_bias(table, (h, w)).bias(q)
+    position = OffsetKeyTable((h, w), (h, w), class_tokens=1)
+    found = position.between(table, (h, w), (h, w)).bias(q)
     expected = torch.zeros(2, 4, 1 + h * w, 1 + h * w)
     for i, k in itertools.product(range(h * w), repeat=2):
         key = rows[k // w - i // w + h - 1] + columns[k % w - i % w + w - 1]
@@ -171,8 +173,8 @@ def test_relative_keys_are_those_of_rows_and_columns():
 def test_relative_positions_are_resized(position):
     """For twice the grid, offsets in between are interpolated: those of the border stay."""
     model = build(position=position)
-    bias = model.position.offset_bias(model.relative_pos, (9, 6))
-    again = model.position.offset_bias(model.relative_pos, (9, 6))
+    bias = model.relative_position.between(model.relative_pos, (9, 6), (9, 6))
+    again = model.relative_position.between(model.relative_pos, (9, 6), (9, 6))
     if position == 'relative_2d':
         assert bias.shape == (1, 4, 1 + 54, 1 + 54) and torch.equal(bias, again)
     else:

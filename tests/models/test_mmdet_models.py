@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ptnt_mm import get_config
 from ptnt_mm.models.mmdet_models import InstanceTTAModel
-from ptnt_mm.models.positions import MaskedPEG
+from ptnt_mm.models.pegs import MaskedPEG
 
 from . import golden
 

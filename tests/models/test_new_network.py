@@ -13,7 +13,7 @@ from mmengine.registry import DefaultScope
 from ptnt_mm.complexity import measure_complexity
 from ptnt_mm.models import PlainClassifier, PyramidTNT
 from ptnt_mm.models.backbone import Backbone, find_trunk
-from ptnt_mm.models.positions import RELATIVE_POSITIONS
+from ptnt_mm.models.position_tables import RELATIVE_POSITIONS
 from ptnt_mm.registry import MODELS
 from ptnt_mm.weights.files import describe_checkpoint
 from ptnt_mm.weights.identity import looks_like

@@ -9,8 +9,8 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from ptnt_mm.models import positions
-from ptnt_mm.models.positions import (
+from ptnt_mm.models import position_tables
+from ptnt_mm.models.position_tables import (
     FlatRelativePosition,
     GridRelativePosition,
     axis_weights,
@@ -76,14 +76,14 @@ def test_resize_grid_leaves_the_native_grid_alone():
 def test_bias_is_the_table_between_two_matrices(position, query_hw, key_hw):
     table = relative_table()
     queries, keys = matrices(position, query_hw, key_hw)
-    found = position(NATIVE, KEYS).factors(table, query_hw, key_hw).bias()
+    found = position(NATIVE, KEYS).between(table, query_hw, key_hw).bias()
     torch.testing.assert_close(found, queries @ table @ keys.T)
 
 
 @pytest.mark.parametrize(('query_hw', 'key_hw'), GRIDS)
 @pytest.mark.parametrize('position', POSITIONS)
 def test_factors_multiply_to_the_bias(position, query_hw, key_hw):
-    factors = position(NATIVE, KEYS).factors(relative_table(), query_hw, key_hw)
+    factors = position(NATIVE, KEYS).between(relative_table(), query_hw, key_hw)
     assert factors.queries.shape == (1, 2, math.prod(query_hw), math.prod(KEYS))
     assert factors.keys().shape == (math.prod(key_hw), math.prod(KEYS))
     torch.testing.assert_close(factors.queries @ factors.keys().T, factors.bias())
@@ -93,14 +93,14 @@ def test_factors_multiply_to_the_bias(position, query_hw, key_hw):
 @pytest.mark.parametrize('position', POSITIONS)
 def test_what_a_key_takes_from_the_table_adds_up_to_one(position, key_hw):
     """The CPU form relies on this: it subtracts one number from all logits of a query."""
-    keys = position(NATIVE, KEYS).factors(relative_table(), (4, 9), key_hw).keys()
+    keys = position(NATIVE, KEYS).between(relative_table(), (4, 9), key_hw).keys()
     torch.testing.assert_close(keys.sum(dim=1), torch.ones(len(keys), dtype=keys.dtype))
 
 
 @pytest.mark.parametrize('position', POSITIONS)
 def test_the_native_grid_changes_nothing(position):
     table = relative_table()
-    factors = position(NATIVE, KEYS).factors(table, NATIVE, KEYS)
+    factors = position(NATIVE, KEYS).between(table, NATIVE, KEYS)
     assert torch.equal(factors.bias(), table)
     assert torch.equal(factors.queries, table)
     assert torch.equal(factors.keys(), torch.eye(math.prod(KEYS), dtype=table.dtype))
@@ -109,7 +109,7 @@ def test_the_native_grid_changes_nothing(position):
 def test_only_the_grid_resize_distinguishes_grids_of_one_area():
     table = relative_table()
     flat, grid = (
-        cls(NATIVE, KEYS).factors(table, (4, 9), (1, 9)).bias() for cls in reversed(POSITIONS)
+        cls(NATIVE, KEYS).between(table, (4, 9), (1, 9)).bias() for cls in reversed(POSITIONS)
     )
     assert torch.equal(flat, table)
     assert not torch.allclose(grid, table)
@@ -126,8 +126,8 @@ def test_resize_from_a_grid_that_is_no_square():
 def test_the_table_gets_exact_gradients(position):
     table = torch.randn(1, 1, 4, 4, dtype=torch.float64, requires_grad=True)
     position = position((2, 2), (2, 2))
-    assert torch.autograd.gradcheck(lambda t: position.factors(t, (3, 5), (2, 3)).bias(), table)
-    assert torch.autograd.gradcheck(lambda t: position.factors(t, (3, 5), (2, 3))[0], table)
+    assert torch.autograd.gradcheck(lambda t: position.between(t, (3, 5), (2, 3)).bias(), table)
+    assert torch.autograd.gradcheck(lambda t: position.between(t, (3, 5), (2, 3))[0], table)
 
 
 def test_a_grid_table_gets_exact_gradients():
@@ -145,8 +145,8 @@ def test_resizing_is_exact_under_autocast():
 @pytest.fixture
 def kept(monkeypatch) -> dict:
     """The interpolation weights that are kept: none at first."""
-    monkeypatch.setattr(positions, '_KEPT', {})
-    return positions._KEPT
+    monkeypatch.setattr(position_tables, '_KEPT', {})
+    return position_tables._KEPT
 
 
 def test_interpolation_weights_are_computed_once(kept, monkeypatch):
@@ -155,7 +155,7 @@ def test_interpolation_weights_are_computed_once(kept, monkeypatch):
     assert first[0] is second[0] and first[1] is second[1] and len(kept) == 2
     assert axis_weights((8, 8), (5, 8), like.double())[0].dtype == torch.float64
     assert axis_weights((8, 8), (5, 8), like.to('meta'))[0].is_meta
-    monkeypatch.setattr(positions, 'MOST_KEPT', 3)
+    monkeypatch.setattr(position_tables, 'MOST_KEPT', 3)
     for side in range(1, 9):
         torch.testing.assert_close(
             axis_weights((8, 8), (side, side), like)[0].sum(1), torch.ones(side)
@@ -208,7 +208,7 @@ def test_transforms_of_torch_func_leave_nothing_behind(kept):
 
 def test_a_recorded_graph_owns_its_weights(kept, monkeypatch):
     axis_weights((2, 2), (3, 4), torch.zeros(1))
-    monkeypatch.setattr(positions, '_is_recorded', lambda like: True)
+    monkeypatch.setattr(position_tables, '_is_recorded', lambda like: True)
     recorded = axis_weights((2, 2), (3, 4), torch.zeros(1))
     assert not any(weights is other for weights in recorded for other in kept.values())
     axis_weights((2, 2), (5, 6), torch.zeros(1))
@@ -216,7 +216,7 @@ def test_a_recorded_graph_owns_its_weights(kept, monkeypatch):
 
 
 def test_many_threads_share_the_weights(kept, monkeypatch):
-    monkeypatch.setattr(positions, 'MOST_KEPT', 2)
+    monkeypatch.setattr(position_tables, 'MOST_KEPT', 2)
 
     def resize(side: int) -> Tensor:
         return axis_weights((6, 6), (side % 7 + 1,) * 2, torch.zeros(1))[0]

@@ -9,7 +9,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from ptnt_mm.models.blocks import NestedBlock, OuterBlock
-from ptnt_mm.models.positions import FlatRelativePosition, GridRelativePosition, RelativePosition
+from ptnt_mm.models.position_tables import (
+    FlatRelativePosition,
+    GridRelativePosition,
+    RelativePosition,
+)
 from ptnt_mm.models.pyramid_tnt import PyramidTNT, SentenceAggregation, Stage, Stem, WordAggregation
 from ptnt_mm.models.tokens import map_to_words, tokens_to_map, words_to_map
 

@@ -9,7 +9,7 @@ import torch
 from mmengine.registry import MODELS
 
 from ptnt_mm.models import TNT
-from ptnt_mm.models.positions import resize_grid
+from ptnt_mm.models.position_tables import resize_grid
 from ptnt_mm.models.tnt import TNT_ARCHS
 from ptnt_mm.weights.identity import looks_like
 from ptnt_mm.weights.pretrained import load_pretrained

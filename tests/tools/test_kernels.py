@@ -12,7 +12,7 @@ from benchmark.kernels import Count, count_forward, count_step
 from benchmark.timing import size
 from ptnt_mm.models.attention import InnerAttention, OuterAttention
 from ptnt_mm.models.kernels.forms import fold_factors
-from ptnt_mm.models.positions import GridRelativePosition
+from ptnt_mm.models.position_tables import GridRelativePosition
 
 from .workplace import load_tool
 
@@ -49,7 +49,7 @@ def test_views_are_nothing():
 
 def test_a_folded_attention_is_one_launch_whose_products_are_counted():
     attention, tokens = on_meta(OuterAttention(32, 2), 1, 48, 32)
-    factors = GridRelativePosition((4, 4), (4, 4)).factors(
+    factors = GridRelativePosition((4, 4), (4, 4)).between(
         torch.empty(1, 2, 16, 16, device='meta'), (6, 8), (6, 8)
     )
     bias = fold_factors(factors, 16, torch.bfloat16)

@@ -10,7 +10,7 @@ from detector_runs import ARCH, TNT_ARCH, Detector
 from torch import nn
 
 from ptnt_mm.models import CPVT, TNT, PlainClassifier, PyramidTNT, PyramidTNTClassifier
-from ptnt_mm.models.positions import (
+from ptnt_mm.models.position_tables import (
     RELATIVE_POSITIONS,
     FlatRelativePosition,
     GridRelativePosition,
@@ -204,7 +204,7 @@ def test_position_tables_of_another_pretraining_size(weights):
     )
     # Stage 2: queries on every 16th pixel, keys averaged by 2.
     grid = GridRelativePosition((4, 4), (2, 2))
-    expected = grid.factors(weights['stages.1.relative_pos'], (8, 8), (4, 4)).bias()
+    expected = grid.between(weights['stages.1.relative_pos'], (8, 8), (4, 4)).bias()
     torch.testing.assert_close(ready['stages.1.relative_pos'], expected)
     assert report.resized['stages.1.relative_pos'] == ((1, 1, 16, 4), (1, 1, 64, 16))
     assert len(report.resized) == 5 and not report.mismatched
@@ -221,7 +221,7 @@ def test_flat_tables_are_converted_by_the_flat_rule(weights):
     """A model of another pretraining size must have the bias that the file's model computes."""
     model = pyramid(relative_position='flat', pretrain_img_size=128)
     flat = FlatRelativePosition((4, 4), (2, 2))
-    expected = flat.factors(weights['stages.1.relative_pos'], (8, 8), (4, 4)).bias()
+    expected = flat.between(weights['stages.1.relative_pos'], (8, 8), (4, 4)).bias()
     ready = fit(weights, model, Trunk()).ready
     torch.testing.assert_close(ready['stages.1.relative_pos'], expected)
 

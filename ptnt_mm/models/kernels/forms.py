@@ -15,7 +15,7 @@ from torch.nn import functional as F  # noqa: N812
 from torch.nn.attention import SDPBackend
 
 from ptnt_mm.models.kernels.slicewise import runs_slicewise, slicewise, with_queries_last
-from ptnt_mm.models.positions import Factors, OffsetKeys
+from ptnt_mm.models.position_tables import Factors, OffsetKeys
 
 FEW_LOGITS = 2**18
 """Most logits of an image that are all stored at once (``docs/research/performance.md``)."""

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ptnt_mm.models.kernels.memory import transforms_active
-from ptnt_mm.models.positions import Factors
+from ptnt_mm.models.position_tables import Factors
 
 LOGITS = 3 * 2**17
 """Logits of a slice for each thread, which take 1.5 MiB (``docs/research/performance.md``)."""

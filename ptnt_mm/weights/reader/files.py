@@ -91,3 +91,9 @@ def _is_archive(path: Path) -> bool:
         return zipfile.is_zipfile(path)
     except zipfile.BadZipFile:  # Python raises it for a damaged end of a large archive
         return False
+
+
+def remove(path: Path) -> None:
+    """Remove a file from the cache: the link in a snapshot, and the content that it leads to."""
+    for each in (path.resolve(), path):
+        each.unlink(missing_ok=True)

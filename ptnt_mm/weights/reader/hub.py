@@ -16,6 +16,7 @@ from ptnt_mm.utils.errors import message_of
 from ptnt_mm.utils.text import first_few, printable
 from ptnt_mm.version import __version__
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
+from ptnt_mm.weights.reader.files import remove
 
 WEIGHTS = 'model.safetensors'
 """The file of weights in a repository, by the hub's convention."""
@@ -79,12 +80,6 @@ def download(address: str) -> Path:
         raise CheckpointError(f'{address}: {why_refused(error, address, file)}') from error
     _check_hash(path, address)
     return path
-
-
-def remove(path: Path) -> None:
-    """Remove a file from the cache: the link in a snapshot, and the content that it leads to."""
-    for each in (path.resolve(), path):
-        each.unlink(missing_ok=True)
 
 
 def why_refused(error: Exception, address: str, file: str | None = None) -> str:

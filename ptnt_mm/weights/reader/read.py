@@ -16,9 +16,15 @@ import torch
 from mmengine.dist import barrier, get_rank
 
 from ptnt_mm.utils.atomic_files import sha256, temporary_name
-from ptnt_mm.weights.reader import archive, hub, tensors_file
+from ptnt_mm.weights.reader import archive
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
-from ptnt_mm.weights.reader.files import check_file, is_address, is_hub_address, is_mindspore_file
+from ptnt_mm.weights.reader.files import (
+    check_file,
+    is_address,
+    is_hub_address,
+    is_mindspore_file,
+    remove,
+)
 
 _TIMEOUT = 30.0  # seconds without an answer from a server
 _IMPATIENCE = 3.0  # where a file would be useful but is not needed
@@ -54,13 +60,15 @@ def read_checkpoint(path: str | os.PathLike, map_location: Any = 'cpu') -> dict:
     if not is_address(path):
         return _read(local_file(path), map_location)
     if urlparse(str(path)).path.endswith('.safetensors'):
-        tensors_file.require_package()
+        from ptnt_mm.weights.reader.tensors_file import require_package  # rare
+
+        require_package()
     file = _download(str(path))
     try:
         return _read(file, map_location)
     except CheckpointError as error:
         # A file that was truncated or changed in transit must not stay in the cache.
-        hub.remove(file if is_hub_address(path) else cache_path(str(path)))
+        remove(file if is_hub_address(path) else cache_path(str(path)))
         raise CheckpointError(f'{error} (it came from {path}, and was removed)') from error
 
 
@@ -68,7 +76,9 @@ def _read(file: Path, map_location: Any) -> dict:
     check_file(file)
     try:
         if file.suffix == '.safetensors':
-            return tensors_file.load_safetensors(file, map_location)
+            from ptnt_mm.weights.reader.tensors_file import load_safetensors  # rare
+
+            return load_safetensors(file, map_location)
         if is_mindspore_file(file):
             from ptnt_mm.weights.reader.mindspore_file import load_mindspore  # rare
 
@@ -116,7 +126,7 @@ def refuse_forced_unsafe_loading() -> None:
 def local_file(checkpoint: str | Path) -> Path:
     """Path of a checkpoint's file; for an address, where the download is cached."""
     if is_hub_address(checkpoint):
-        return hub.download(str(checkpoint))
+        return _download_from_hub(str(checkpoint))
     if is_address(checkpoint):
         return cache_path(str(checkpoint))
     return Path(os.path.expanduser(checkpoint))
@@ -186,10 +196,16 @@ def _download(url: str) -> Path:
     return file if is_first else _fetch(url)
 
 
+def _download_from_hub(address: str) -> Path:
+    from ptnt_mm.weights.reader.hub import download  # rare
+
+    return download(address)
+
+
 def _fetch(url: str) -> Path:
     """The cached file of an address; downloads it first if necessary, and compares its hash."""
     if is_hub_address(url):
-        return hub.download(url)
+        return _download_from_hub(url)
     address = urldefrag(url).url
     expected = _expected_hash(url)
     file = cached_file(url)

@@ -77,7 +77,7 @@ def freeze_tables(network: nn.Module) -> None:
     for trunk in (module for module in network.modules() if isinstance(module, Backbone)):
         trunk.position.encode = _kept(trunk.position.encode)
         for stage in getattr(trunk, 'stages', ()):
-            stage.relative_position.factors = _kept(stage.relative_position.factors)
+            stage.relative_position.between = _kept(stage.relative_position.between)
 
 
 def _kept(function: Callable) -> Callable:

@@ -115,7 +115,7 @@ class BlockRecord(NamedTuple):
         with torch.no_grad():
             # Resizing is linear, so it commutes with the mean.
             table = self.stage.relative_pos.mean(dim=1, keepdim=True)
-            factors = self.stage.relative_position.factors(table, self.hw, self.key_hw)
+            factors = self.stage.relative_position.between(table, self.hw, self.key_hw)
             return table[0, 0], factors.bias()[0, 0]
 
 
