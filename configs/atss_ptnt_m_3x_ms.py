@@ -3,14 +3,5 @@ _base_ = ['_base_/models/atss_ptnt.py', '_base_/detection_3x_ms.py']
 
 model = dict(
     backbone=dict(arch='medium'),
-    neck=[
-        dict(type='TransposedConvNeck', in_channels=[384, 768, 768]),
-        dict(
-            type='FPN',
-            in_channels=[384, 768, 768],
-            out_channels=256,
-            add_extra_convs='on_output',
-            num_outs=5,
-        ),
-    ],
+    neck=[dict(part, in_channels=[384, 768, 768]) for part in _base_.model.neck],
 )

@@ -7,15 +7,8 @@ _base_ = [
     '_base_/hooks.py',
 ]
 
-model = dict(
-    data_preprocessor=_base_.scale,
-    backbone=dict(_base_.backbone, _delete_=True),
-    neck=_base_.neck,
-    panoptic_head=dict(in_channels=[256] * 4),
-)
-optim_wrapper = dict(
-    constructor='CheckedOptimWrapperConstructor', paramwise_cfg=_base_.paramwise_cfg
-)
+model = dict(_base_.model_parts, panoptic_head=dict(in_channels=[256] * 4))
+optim_wrapper = _base_.optimizer_parts
 train_cfg = dict(_delete_=True, type='EpochBasedTrainLoop', max_epochs=50)
 param_scheduler = dict(end=50, by_epoch=True, milestones=[44, 48])
 default_hooks = dict(checkpoint=dict(_delete_=True, type='WholeCheckpointHook', max_keep_ckpts=3))

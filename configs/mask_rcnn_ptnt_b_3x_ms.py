@@ -3,8 +3,5 @@ _base_ = ['_base_/models/mask_rcnn_ptnt.py', '_base_/instance_3x_ms.py']
 
 model = dict(
     backbone=dict(arch='base', drop_path_rate=0.2),
-    neck=[
-        dict(type='TransposedConvNeck', in_channels=[256, 512, 1024, 1024]),
-        dict(type='FPN', in_channels=[256, 512, 1024, 1024], out_channels=256, num_outs=5),
-    ],
+    neck=[dict(part, in_channels=[256, 512, 1024, 1024]) for part in _base_.model.neck],
 )

@@ -3,14 +3,5 @@ _base_ = ['_base_/models/retinanet_ptnt.py', '_base_/detection_3x.py']
 
 model = dict(
     backbone=dict(arch='base', drop_path_rate=0.2),
-    neck=[
-        dict(type='TransposedConvNeck', in_channels=[512, 1024, 1024]),
-        dict(
-            type='FPN',
-            in_channels=[512, 1024, 1024],
-            out_channels=256,
-            add_extra_convs='on_input',
-            num_outs=5,
-        ),
-    ],
+    neck=[dict(part, in_channels=[512, 1024, 1024]) for part in _base_.model.neck],
 )

@@ -3,8 +3,5 @@ _base_ = '_base_/sparse_rcnn_ptnt_3x_ms.py'
 
 model = dict(
     backbone=dict(arch='base'),
-    neck=[
-        dict(type='TransposedConvNeck', in_channels=[256, 512, 1024, 1024]),
-        dict(type='FPN', in_channels=[256, 512, 1024, 1024], out_channels=256, num_outs=4),
-    ],
+    neck=[dict(part, in_channels=[256, 512, 1024, 1024]) for part in _base_.model.neck],
 )

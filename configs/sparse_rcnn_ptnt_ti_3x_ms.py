@@ -3,8 +3,5 @@ _base_ = '_base_/sparse_rcnn_ptnt_3x_ms.py'
 
 model = dict(
     backbone=dict(arch='tiny'),
-    neck=[
-        dict(type='TransposedConvNeck', in_channels=[80, 160, 320, 320]),
-        dict(type='FPN', in_channels=[80, 160, 320, 320], out_channels=256, num_outs=4),
-    ],
+    neck=[dict(part, in_channels=[80, 160, 320, 320]) for part in _base_.model.neck],
 )

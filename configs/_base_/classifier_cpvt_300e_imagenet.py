@@ -13,5 +13,8 @@ model = dict(
 )
 train_dataloader = dict(batch_size=256)
 optim_wrapper = dict(optimizer=dict(lr=2e-3))
-_base_.param_scheduler[0].start_factor = 5e-4
+param_scheduler = [
+    dict(_base_.param_scheduler[0], start_factor=5e-4),
+    _base_.param_scheduler[1],
+]
 auto_scale_lr = dict(base_batch_size=2048)

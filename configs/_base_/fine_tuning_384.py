@@ -21,6 +21,8 @@ optim_wrapper = dict(
     optimizer=dict(_delete_=True, type='SGD', lr=0.01, momentum=0.9, weight_decay=1e-4)
 )
 train_cfg = dict(max_epochs=1000, val_interval=10)
-_base_.param_scheduler[1].T_max = 995
-_base_.param_scheduler[1].end = 1000
+param_scheduler = [
+    _base_.param_scheduler[0],
+    dict(_base_.param_scheduler[1], T_max=995, end=1000),
+]
 auto_scale_lr = dict(base_batch_size=768)

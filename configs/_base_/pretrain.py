@@ -51,7 +51,7 @@ default_hooks = dict(
     checkpoint=dict(type='WholeCheckpointHook', by_epoch=False, interval=500, max_keep_ckpts=1),
 )
 # Photographs from many sources: whatever cannot be read is left out.
-_base_.custom_hooks = [
+custom_hooks = [
     dict(hook, limit=1_000_000) if hook['type'] == 'SkipCorruptImagesHook' else hook
     for hook in _base_.custom_hooks
 ]

@@ -7,17 +7,14 @@ _base_ = [
 
 custom_imports = dict(imports=['ptnt_mm', 'ptnt_mm.weights.safe_loading'])
 model = dict(
+    _base_.model_parts,
     # Test images are padded to multiples of the backbone's last stride.
-    data_preprocessor=dict(_base_.scale, test_cfg=dict(size_divisor=64)),
-    backbone=dict(_base_.backbone, _delete_=True),
-    neck=_base_.neck,
+    data_preprocessor=dict(_base_.model_parts.data_preprocessor, test_cfg=dict(size_divisor=64)),
     decode_head=dict(in_channels=[256] * 4),
     # For sliding windows: --cfg-options model.test_cfg.mode=slide
     test_cfg=dict(crop_size=(512, 512), stride=(341, 341)),
 )
-optim_wrapper = dict(
-    constructor='CheckedOptimWrapperConstructor', paramwise_cfg=_base_.paramwise_cfg
-)
+optim_wrapper = _base_.optimizer_parts
 train_cfg = dict(type='RepeatableIterBasedTrainLoop')
 default_hooks = dict(
     checkpoint=dict(

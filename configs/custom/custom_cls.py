@@ -10,20 +10,10 @@ classes = ('ball', 'coin', 'crate', 'cup')
 
 dataset = dict(type='CustomDataset', data_root=data_root, metainfo=dict(classes=classes))
 train_dataloader = dict(
-    dataset=dict(
-        _delete_=True,
-        **dataset,
-        data_prefix='train',
-        pipeline=_base_.train_dataloader.dataset.pipeline,
-    )
+    dataset=dict(_delete_=True, **dataset, data_prefix='train', pipeline=_base_.train_pipeline)
 )
 val_dataloader = dict(
-    dataset=dict(
-        _delete_=True,
-        **dataset,
-        data_prefix='val',
-        pipeline=_base_.val_dataloader.dataset.pipeline,
-    )
+    dataset=dict(_delete_=True, **dataset, data_prefix='val', pipeline=_base_.test_pipeline)
 )
 test_dataloader = val_dataloader
 val_evaluator = dict(topk=(1,))

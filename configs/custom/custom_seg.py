@@ -7,6 +7,23 @@ _base_ = '../ade20k/semantic_fpn_ptnt_s_40k_ade20k.py'
 data_root = 'data/custom_seg/'
 classes = ('background', 'ball', 'coin', 'crate', 'cup')
 
+# Only ADE20K's masks start at 1 and use 0 for pixels to ignore.
+load_masks = dict(type='LoadAnnotations', reduce_zero_label=False)
+train_pipeline = [
+    dict(type='LoadImageFromFile'),
+    load_masks,
+    dict(type='RandomResize', scale=(2048, 512), ratio_range=(0.5, 2.0), keep_ratio=True),
+    dict(type='RandomCrop', crop_size=(512, 512), cat_max_ratio=0.75),
+    dict(type='RandomFlip', prob=0.5),
+    dict(type='PhotoMetricDistortion'),
+    dict(type='PackSegInputs'),
+]
+test_pipeline = [
+    dict(type='LoadImageFromFile'),
+    dict(type='Resize', scale=(2048, 512), keep_ratio=True),
+    load_masks,
+    dict(type='PackSegInputs'),
+]
 train_dataloader = dict(
     dataset=dict(
         type='BaseSegDataset',
@@ -15,6 +32,7 @@ train_dataloader = dict(
         img_suffix='.jpg',
         seg_map_suffix='.png',
         metainfo=dict(classes=classes),
+        pipeline=train_pipeline,
     )
 )
 val_dataloader = dict(
@@ -25,12 +43,9 @@ val_dataloader = dict(
         img_suffix='.jpg',
         seg_map_suffix='.png',
         metainfo=dict(classes=classes),
+        pipeline=test_pipeline,
     )
 )
-# Only ADE20K's masks start at 1 and use 0 for pixels to ignore.
-_base_.train_dataloader.dataset.pipeline[1].reduce_zero_label = False
-_base_.val_dataloader.dataset.pipeline[2].reduce_zero_label = False
-_base_.test_dataloader.dataset.pipeline[2].reduce_zero_label = False
 test_dataloader = val_dataloader
 
 model = dict(decode_head=dict(num_classes=len(classes)))

@@ -1,8 +1,11 @@
-# Like coco_detection_ms.py, with masks.
-_base_ = './coco_detection_ms.py'
+# COCO with masks and multi-scale training.
+_base_ = ['mmdet::_base_/datasets/coco_instance.py', './multi_scale.py']
 
-_base_.train_dataloader.dataset.pipeline[1].with_mask = True
-_base_.val_dataloader.dataset.pipeline[2].with_mask = True
-_base_.test_dataloader.dataset.pipeline[2].with_mask = True
-val_evaluator = dict(metric=['bbox', 'segm'])
-test_evaluator = val_evaluator
+train_pipeline = [
+    dict(type='LoadImageFromFile'),
+    dict(type='LoadAnnotations', with_bbox=True, with_mask=True),
+    dict(type='RandomFlip', prob=0.5),
+    _base_.multi_scale,
+    dict(type='PackDetInputs'),
+]
+train_dataloader = dict(dataset=dict(pipeline=train_pipeline))

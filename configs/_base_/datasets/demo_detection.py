@@ -8,6 +8,7 @@ metainfo = dict(
 )
 loaders = dict(num_workers=1)
 resize = dict(type='Resize', scale=(256, 192), keep_ratio=True)
+augmentation = [resize, dict(type='RandomFlip', prob=0.5)]
 
 train_dataloader = dict(
     **loaders,
@@ -18,12 +19,7 @@ train_dataloader = dict(
         data_prefix=dict(img='train/'),
         metainfo=metainfo,
         filter_cfg=dict(filter_empty_gt=True, min_size=8),
-        pipeline=[
-            *_base_.load,
-            resize,
-            dict(type='RandomFlip', prob=0.5),
-            dict(type='PackDetInputs'),
-        ],
+        pipeline=[*_base_.load, *augmentation, dict(type='PackDetInputs')],
     ),
 )
 val_dataloader = dict(
@@ -48,4 +44,7 @@ val_evaluator = dict(ann_file=data_root + 'annotations/instances_val.json')
 test_evaluator = val_evaluator
 
 # One scale in place of three.
-_base_.tta_pipeline[1].transforms[0] = [resize]
+tta_pipeline = [
+    _base_.tta_pipeline[0],
+    dict(type='TestTimeAug', transforms=[[resize], *_base_.tta_pipeline[1].transforms[1:]]),
+]

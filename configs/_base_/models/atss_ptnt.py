@@ -6,16 +6,8 @@ model = dict(
     type='ATSS',
     # For 36 epochs, as in the other 3x configs.
     backbone=dict(drop_path_rate=0.2),
-    neck=[
-        dict(type='TransposedConvNeck', in_channels=[256, 512, 512]),
-        dict(
-            type='FPN',
-            in_channels=[256, 512, 512],
-            out_channels=256,
-            add_extra_convs='on_output',
-            num_outs=5,
-        ),
-    ],
+    # RetinaNet's, with the coarsest levels made from the pyramid's output.
+    neck=[_base_.model.neck[0], dict(_base_.model.neck[1], add_extra_convs='on_output')],
     bbox_head=dict(
         _delete_=True,
         type='ATSSHead',

@@ -2,5 +2,7 @@
 _base_ = './adamw_1x.py'
 
 train_cfg = dict(max_epochs=36)
-_base_.param_scheduler[1].end = 36
-_base_.param_scheduler[1].milestones = [27, 33]
+param_scheduler = [
+    _base_.param_scheduler[0],
+    dict(_base_.param_scheduler[1], end=36, milestones=[27, 33]),
+]

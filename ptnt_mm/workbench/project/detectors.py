@@ -54,7 +54,7 @@ class Detector:
     @property
     def has_neck(self) -> bool:
         """Whether the model has a neck."""
-        return 'neck' in self.model
+        return self.model.get('neck') is not None
 
     @property
     def norm_of_neck(self) -> dict[str, Any]:

@@ -138,8 +138,7 @@ def _neck(profile: Profile, recipe: Recipe) -> Iterator[str]:
     if len(channels) == 1:
         settings = dict(type='SimpleFeaturePyramid', in_channels=channels[0], out_channels=width)
         settings |= dict(in_stride=backbone.strides[0], out_strides=strides)
-        delete = dict(_delete_=True) if profile.detector.has_neck else {}
-        yield f'neck={literal(dict(**delete, **settings))},'
+        yield f'neck={literal(dict(_delete_=True, **settings))},'
     elif not profile.detector.has_neck:
         return
     elif strides[0] == 8:

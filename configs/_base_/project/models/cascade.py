@@ -1,24 +1,12 @@
 # Cascade R-CNN (1712.00726) on levels of stride 8 to 128: boxes from region proposals, corrected
 # three times.
-_base_ = 'mmdet::_base_/models/cascade-rcnn_r50_fpn.py'
+_base_ = ['mmdet::_base_/models/cascade-rcnn_r50_fpn.py', '../parts.py']
 
-width = 64
-norm_cfg = dict(type='GN', num_groups=16)
-levels = [8, 16, 32, 64, 128]
+width, norm_cfg, levels = _base_.width, _base_.group_norm, _base_.levels
 model = dict(
-    # Images scaled to [-1, 1], as for the published weights.
-    data_preprocessor=dict(
-        mean=[127.5, 127.5, 127.5],
-        std=[127.5, 127.5, 127.5],
-        pad_size_divisor=64,  # the last stride of the backbone
-    ),
-    backbone=dict(_delete_=True, type='PyramidTNT', arch='tiny', out_norms=True),
-    neck=dict(
-        in_channels=[80, 160, 320, 320],
-        out_channels=width,
-        add_extra_convs='on_input',
-        norm_cfg=norm_cfg,
-    ),
+    data_preprocessor=_base_.preprocessor,
+    backbone=dict(_base_.backbone, _delete_=True),
+    neck=_base_.pyramid,
     rpn_head=dict(
         in_channels=width,
         feat_channels=width,

@@ -1,13 +1,18 @@
 # CondInst (2003.05664): FCOS's boxes, and for each a small network that draws its mask from maps
 # that all objects share.
-_base_ = './one_stage.py'
+_base_ = '../parts.py'
 
-width, norm_cfg = _base_.width, _base_.norm_cfg
+width, norm_cfg = _base_.width, _base_.group_norm
 model = dict(
     type='CondInst',
-    data_preprocessor=dict(pad_mask=True),
+    data_preprocessor=dict(_base_.preprocessor, pad_mask=True),
+    backbone=_base_.backbone,
+    neck=_base_.pyramid,
     bbox_head=dict(
+        _base_.head,
         type='CondInstBboxHead',
+        num_classes=80,
+        stacked_convs=4,
         num_params=169,
         strides=_base_.levels,
         norm_on_bbox=True,
@@ -37,5 +42,12 @@ model = dict(
         ),
         loss_mask=dict(type='DiceLoss', use_sigmoid=True, activate=True, eps=5e-6, loss_weight=1.0),
     ),
-    test_cfg=dict(mask_thr=0.5),
+    test_cfg=dict(
+        nms_pre=1000,
+        min_bbox_size=0,
+        score_thr=0.05,
+        nms=dict(type='nms', iou_threshold=0.6),
+        max_per_img=100,
+        mask_thr=0.5,
+    ),
 )

@@ -1,11 +1,16 @@
 # The head of RTMDet (2212.07784): no anchors; the objects of a place follow from a cost that the
 # current predictions determine.
-_base_ = './one_stage.py'
+_base_ = '../parts.py'
 
 model = dict(
     type='RTMDet',
+    data_preprocessor=_base_.preprocessor,
+    backbone=_base_.backbone,
+    neck=_base_.pyramid,
     bbox_head=dict(
+        _base_.head,
         type='RTMDetHead',
+        num_classes=80,
         stacked_convs=2,
         with_objectness=False,
         anchor_generator=dict(type='MlvlPointGenerator', offset=0, strides=_base_.levels),
@@ -18,5 +23,11 @@ model = dict(
         allowed_border=-1,
         pos_weight=-1,
     ),
-    test_cfg=dict(nms=dict(iou_threshold=0.65)),
+    test_cfg=dict(
+        nms_pre=1000,
+        min_bbox_size=0,
+        score_thr=0.05,
+        nms=dict(type='nms', iou_threshold=0.65),
+        max_per_img=100,
+    ),
 )

@@ -2,10 +2,9 @@
 # the finest.
 _base_ = './semantic_fpn.py'
 
-width = _base_.width
-norm_cfg = dict(type='GN', num_groups=16)
-_base_.model.pop('neck')
+width, norm_cfg = _base_.width, _base_.group_norm
 model = dict(
+    neck=None,
     decode_head=dict(
         _delete_=True,
         type='SegformerHead',

@@ -1,30 +1,12 @@
 # SOLOv2 (2003.10152): no boxes; the cell of a grid that an object's centre lies in draws its mask.
-# Stride 4 is the first map, doubled.
-width = 64
-norm_cfg = dict(type='GN', num_groups=16)
-channels = [80, 160, 320, 320]
+_base_ = '../parts.py'
+
+width, norm_cfg = _base_.width, _base_.group_norm
 model = dict(
     type='SOLOv2',
-    data_preprocessor=dict(
-        type='mmdet.DetDataPreprocessor',
-        # Images scaled to [-1, 1], as for the published weights.
-        mean=[127.5, 127.5, 127.5],
-        std=[127.5, 127.5, 127.5],
-        bgr_to_rgb=True,
-        pad_mask=True,
-        pad_size_divisor=64,  # the stride of the last level
-    ),
-    backbone=dict(type='PyramidTNT', arch='tiny', out_norms=True),
-    neck=[
-        dict(type='FinerLevelNeck', in_channels=channels, norm_cfg=norm_cfg),
-        dict(
-            type='FPN',
-            in_channels=[channels[0], *channels],
-            out_channels=width,
-            num_outs=5,
-            norm_cfg=norm_cfg,
-        ),
-    ],
+    data_preprocessor=dict(_base_.preprocessor, pad_mask=True),
+    backbone=_base_.backbone,
+    neck=_base_.finer_pyramid,
     mask_head=dict(
         type='SOLOV2Head',
         num_classes=80,

@@ -28,4 +28,3 @@ model = dict(
         beta=6,
     ),
 )
-_base_.model.bbox_head.pop('loss_centerness')
