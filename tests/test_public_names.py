@@ -10,7 +10,7 @@ from mmengine.registry import Registry
 from repository import ROOT
 
 from ptnt_mm import api
-from ptnt_mm.workbench.cli.options import COMMANDS
+from ptnt_mm.workbench.cli.commands import COMMANDS
 from ptnt_mm.workbench.config.zoo import config_names
 
 NAMES = json.loads(ROOT.joinpath('tests', 'data', 'public_names.json').read_text())

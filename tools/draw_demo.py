@@ -17,8 +17,8 @@ from sklearn.metrics import ConfusionMatrixDisplay
 PTNT_MM_REGISTERS_LATER = __name__ == '__main__'  # help does not wait for torch
 
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.workbench.cli.options import positive
 from ptnt_mm.workbench.cli.start import Parser
+from ptnt_mm.workbench.cli.values import positive
 from ptnt_mm.workbench.data.image_files import read_rgb
 from ptnt_mm.workbench.drawing.letters import font_of
 

@@ -17,8 +17,9 @@ from pathlib import Path
 PTNT_MM_REGISTERS_LATER = __name__ == '__main__'  # help does not wait for torch
 
 from ptnt_mm.utils.atomic_files import write_atomically
-from ptnt_mm.workbench.cli.options import positive
-from ptnt_mm.workbench.cli.start import Parser, importing
+from ptnt_mm.workbench.cli.loading import importing
+from ptnt_mm.workbench.cli.start import Parser
+from ptnt_mm.workbench.cli.values import positive
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -6,7 +6,7 @@ class UserError(Exception):
 
     A message names the arguments of Python functions, between backquotes: `resume`,
     `out=model.onnx`, `overwrite=True`, and so the settings of a config: `model.backbone.depth=18`.
-    Commands print the flags instead (`as_flags` in workbench/cli/options.py): --resume, --out
+    Commands print the flags instead (`as_flags` in workbench/cli/flags.py): --resume, --out
     model.onnx, --overwrite, --cfg-options model.backbone.depth=18. A command line to be typed has
     its flags.
 

@@ -3,18 +3,12 @@
 from collections.abc import Mapping
 
 import pytest
-from repository import ROOT
 
 from ptnt_mm.utils.findings import Finding, Severity
 
 from . import (
     planted_boxes,
-    planted_evaluation,
     planted_masks,
-    test_classification,
-    test_faults,
-    test_mask_faults,
-    test_rules,
 )
 from .spoilt import Demo, MaskDemo, Plant, assert_one_names, counted
 
@@ -65,21 +59,3 @@ def test_nothing_is_found_in_what_is_unusual(
     request: pytest.FixtureRequest, kind: str, planted: Plant
 ):
     assert _findings(request, kind, planted) == []
-
-
-def test_the_table_in_the_docs_counts_what_is_planted():
-    """Each row's faults and correct cases are tested one by one, here or in other files."""
-    rows = [
-        ('Settings and boxes', test_faults.FAULTS, {}),
-        ('Object masks', test_faults.MASK_FAULTS, {}),
-        ('Settings and class masks', test_mask_faults.FAULTS, {}),
-        ('Data and settings of classifiers', test_classification.FAULTS, {}),
-        ('Rules', test_rules.FAULTS, test_rules.CORRECT),
-        ('Evaluation', planted_evaluation.FAULTS, planted_evaluation.CORRECT),
-    ]
-    for kind, name in zip(DAMAGED, ('Boxes', 'Object masks', 'Class masks'), strict=True):
-        rows.append((f'{name} from real exports', DAMAGED[kind], CORRECT[kind]))
-    text = ' '.join((ROOT / 'docs' / 'check.md').read_text().split())
-    for name, faults, correct in rows:
-        row = f'| {name} | {len(faults)} | {len(correct)} |'
-        assert row in text, row

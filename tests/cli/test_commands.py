@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from repository import ROOT
 
-from ptnt_mm.workbench.cli import commands, completion
+from ptnt_mm.workbench.cli import completion
+from ptnt_mm.workbench.cli.commands import COMMANDS, train
 from ptnt_mm.workbench.cli.config_groups import GROUPS
 from ptnt_mm.workbench.cli.main import main
-from ptnt_mm.workbench.cli.options import COMMANDS
 from ptnt_mm.workbench.cli.start import command_line
 from ptnt_mm.workbench.engine import train as training
 
@@ -145,7 +145,7 @@ leave(3)
 def test_a_command_can_be_repeated(ptnt, monkeypatch, tmp_path: Path):
     """The first words of the command line depend on how it was started."""
     seen = []
-    monkeypatch.setattr(commands, 'train', lambda args: seen.extend((args.config, command_line())))
+    monkeypatch.setattr(train, 'run', lambda args: seen.extend((args.config, command_line())))
     monkeypatch.chdir(tmp_path)
     (tmp_path / 'my config.py').touch()
     assert ptnt('train', 'my config.py', '--resume') == 0

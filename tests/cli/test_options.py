@@ -3,11 +3,11 @@
 import inspect
 
 import pytest
-from repository import ROOT
 
 from ptnt_mm import api
 from ptnt_mm.workbench.cli.arguments import Command, Option, Switch
-from ptnt_mm.workbench.cli.options import COMMANDS, as_flags, with_tables
+from ptnt_mm.workbench.cli.commands import COMMANDS
+from ptnt_mm.workbench.cli.flags import as_flags
 from ptnt_mm.workbench.data.demo.dataset import DemoSpec
 from ptnt_mm.workbench.engine.modes import LOG_BACKENDS
 from ptnt_mm.workbench.export.format_names import FORMATS
@@ -67,12 +67,6 @@ def test_choices_are_those_that_there_are(command: str, name: str, expected):
 def test_the_demo_set_has_the_same_defaults():
     asked = {option.name: option.default for option in COMMANDS['demo'].words}
     assert DemoSpec(asked['train'], asked['val'], asked['seed']) == DemoSpec()
-
-
-def test_the_page_of_options_is_up_to_date():
-    page = (ROOT / 'docs' / 'options.md').read_text()
-    assert page == with_tables(page), 'python -m ptnt_mm.workbench.cli.options docs/options.md'
-    assert '\n## ptnt train\n' in page
 
 
 @pytest.mark.parametrize(

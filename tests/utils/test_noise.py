@@ -37,7 +37,8 @@ READ = """
     import sys, warnings
     import ptnt_mm
     from ptnt_mm.utils.terminal import use_terminal
-    from ptnt_mm.workbench.cli.start import Parser, importing
+    from ptnt_mm.workbench.cli.loading import importing
+    from ptnt_mm.workbench.cli.start import Parser
 
     def read(_=None):
         if 'command' in sys.argv:

@@ -22,8 +22,8 @@ from benchmark.machine import describe_machine
 from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.tables import markdown
-from ptnt_mm.workbench.cli.options import positive
 from ptnt_mm.workbench.cli.start import Parser
+from ptnt_mm.workbench.cli.values import positive
 from ptnt_mm.workbench.engine.scalar_logs import last_evaluation, metrics_in_percent
 
 METRICS = {

@@ -17,8 +17,8 @@ from benchmark.timing import size
 from ptnt_mm.models import PyramidTNT
 from ptnt_mm.models.pyramid_tnt import ARCHS
 from ptnt_mm.utils.tables import new_table, to_text
-from ptnt_mm.workbench.cli.options import positive
 from ptnt_mm.workbench.cli.start import Parser
+from ptnt_mm.workbench.cli.values import positive
 
 _COLUMNS = [
     f'{mode}: {what}' for mode in ('forward', 'step') for what in ('launches', 'MB', 'GMAC')

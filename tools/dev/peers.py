@@ -30,8 +30,8 @@ from benchmark.machine import describe_machine
 from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights.pretrained import pretrained_init
-from ptnt_mm.workbench.cli.options import not_negative
 from ptnt_mm.workbench.cli.start import Parser
+from ptnt_mm.workbench.cli.values import not_negative
 from ptnt_mm.workbench.config.read import read_config
 from ptnt_mm.workbench.data.coco import CocoFile, read_coco, read_json
 from ptnt_mm.workbench.pages.report.coco_scores import read_annotations, score_results

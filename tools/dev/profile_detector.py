@@ -20,8 +20,8 @@ from benchmark.detectors import CONFIGS, losses_of
 from benchmark.run import check_machine
 from benchmark.timing import size
 from ptnt_mm.utils.tables import new_table, to_text
-from ptnt_mm.workbench.cli.options import positive
 from ptnt_mm.workbench.cli.start import Parser
+from ptnt_mm.workbench.cli.values import positive
 
 WARM_UP = 2
 

@@ -21,8 +21,8 @@ from benchmark.report import to_dicts, to_tables
 from benchmark.run import check_machine, time_contenders, with_costs
 from benchmark.timing import FORWARD, MODES, Setting, size
 from ptnt_mm.utils.atomic_files import check_new, write_atomically
-from ptnt_mm.workbench.cli.options import positive
 from ptnt_mm.workbench.cli.start import Parser
+from ptnt_mm.workbench.cli.values import positive
 
 MODELS = ['ptnt_s', 'ptnt_s_eager', 'ptnt_s_cp', 'swin_t', 'pvt_v2_b1', 'pvt_v2_b2', 'resnet50']
 MODELS += [f'ptnt_s{COMPILED}']

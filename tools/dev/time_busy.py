@@ -24,8 +24,8 @@ import torch
 from benchmark.contenders import BUILDERS, check_name
 from benchmark.run import check_machine
 from benchmark.timing import FORWARD, TRAINING, Setting, prepare_run, size
-from ptnt_mm.workbench.cli.options import not_negative, positive
 from ptnt_mm.workbench.cli.start import Parser
+from ptnt_mm.workbench.cli.values import not_negative, positive
 
 WAITS = {'default': {}, 'GOMP_SPINCOUNT=1000': {'GOMP_SPINCOUNT': '1000'}}
 """What is compared: variables of the environment."""

@@ -1,7 +1,8 @@
 """Rules for single settings: their paths, a predicate for wrong values, and the message.
 
 A new rule is a row of ``RULES``, at the end, and perhaps a predicate. It needs only the config. No
-rule fires on a config that mmdet, mmseg or mmpretrain publish, unless that config is wrong.
+rule fires on a config that mmdet, mmseg or mmpretrain publish, unless that config is wrong. The
+docstring of a predicate, up to a semicolon, says in ``docs/check_rules.md`` when a value is wrong.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -113,15 +114,41 @@ EARLY = 0.8  # share of training, after which schedules may be over
 SMALL = 32  # pixels: CIFAR's images are as large
 
 
+def described(when: str, predicate: Predicate) -> Predicate:
+    """A short predicate with its docstring, which the table in the docs shows up to a semicolon."""
+    predicate.__doc__ = when
+    return predicate
+
+
 def outside(least: float = -inf, most: float = inf, but: tuple = ()) -> Predicate:
     """A number that is not in [least, most], with exceptions."""
-    return lambda s: is_number(s.value) and not least <= s.value <= most and s.value not in but
+    limits = [_below(least)] if least > -inf else []
+    limits += [_above(most)] if most < inf else []
+    exceptions = ''.join(f', except {value}' for value in but)
+    return described(
+        ', or '.join(limits) + exceptions,
+        lambda s: is_number(s.value) and not least <= s.value <= most and s.value not in but,
+    )
+
+
+def _below(least: float) -> str:
+    """In words: 1e-9 stands for all numbers above 0."""
+    return f'{round(least)} or less' if 0 < least - round(least) < 0.01 else f'below {least:g}'
+
+
+def _above(most: float) -> str:
+    """In words: 0.999 stands for all numbers below 1."""
+    return f'{round(most)} or more' if 0 < round(most) - most < 0.01 else f'above {most:g}'
 
 
 def equal_to(expected: object) -> Predicate:
     """A value, such as None, True or 0; True is not 1."""
-    return lambda s: (
-        s.value is expected or (is_number(s.value) and is_number(expected) and s.value == expected)
+    return described(
+        f'{expected}',
+        lambda s: (
+            s.value is expected
+            or (is_number(s.value) and is_number(expected) and s.value == expected)
+        ),
     )
 
 
@@ -135,7 +162,7 @@ def not_a_count(setting: Setting) -> bool:
 
 
 def without_class(setting: Setting) -> str:
-    """The first of some settings that name no class: text, a number, or a dict without a type."""
+    """Text, a number or a dict without a type, in place of a class; returns the first."""
     items = setting.value if isinstance(setting.value, (list, tuple)) else [setting.value]
     named = {'type', 'metrics'}  # an evaluator may have only metrics
     wrong = (
@@ -174,7 +201,7 @@ def counts_epochs_of_iterations(setting: Setting) -> bool:
 
 
 def in_epochs_by_iteration(setting: Setting) -> str | bool:
-    """Ends in a schedule by iterations that look like epochs; warm-ups may be short."""
+    """A schedule by iterations whose ends look like epochs; warm-ups may be short."""
     length, schedule = setting.view.length, setting.value
     if not isinstance(schedule, Mapping) or not length.by_epoch or schedule.get('by_epoch', True):
         return False
@@ -189,7 +216,7 @@ def in_epochs_by_iteration(setting: Setting) -> str | bool:
 
 
 def ends_early(setting: Setting) -> str | bool:
-    """Schedules in the unit of the loop of which the last is over long before training."""
+    """The last schedule in the unit of the loop is over long before training."""
     length = setting.view.length
     last = early_end(setting.view, length.by_epoch, length.end)
     return bool(last) and f'{last:g} of {length.text}'
@@ -355,7 +382,8 @@ RULES = (
          'is {value}: probabilities are between 0 and 1, and no mask has a pixel', 'write 0.5'),
     Rule(tuple(f'{path}iou_{end}' for path in _TESTING for end in ('threshold', 'thr')),
          outside(0, 1), ERROR, 'is {value}: overlaps are between 0 and 1', 'write 0.5 for 50 %'),
-    Rule('model.test_cfg.mode', lambda s: s.value not in ('slide', 'whole', 'slide_flip'), ERROR,
+    Rule('model.test_cfg.mode', described("not 'slide', 'whole' or 'slide_flip'",
+         lambda s: s.value not in ('slide', 'whole', 'slide_flip')), ERROR,
          "is {value!r}, expected 'slide' or 'whole'", scopes=('mmseg',)),
     Rule('model.test_cfg.mode', windows_lack, ERROR, "is 'slide' without {found}",
          'write both in pixels: crop_size=(512, 512), stride=(341, 341)', scopes=('mmseg',)),
@@ -405,7 +433,8 @@ RULES = (
     Rule(('val_dataloader.drop_last', 'test_dataloader.drop_last'), equal_to(True), WARNING,
          'is True: the images of the last batch may not be evaluated', 'remove it'),
     Rule(('val_dataloader.sampler.type', 'test_dataloader.sampler.type'),
-         lambda s: type_name(s.beside) == 'InfiniteSampler', ERROR,
+         described('InfiniteSampler',
+         lambda s: type_name(s.beside) == 'InfiniteSampler'), ERROR,
          'is InfiniteSampler: evaluation would never end',
          "write sampler=dict(type='DefaultSampler', shuffle=False)"),
     # Pipelines
@@ -415,7 +444,8 @@ RULES = (
     Rule(tuple(f'{path}.pipeline[*].prob' for path in ('train_dataloader*', *_EVALUATING)),
          outside(0, 1), ERROR, 'is {value}: probabilities are between 0 and 1'),
     Rule('train_dataloader.dataset*.pipeline[*]',
-         lambda s: isinstance(s.value, Mapping) and type_name(s.value) == 'TestTimeAug', ERROR,
+         described('TestTimeAug',
+         lambda s: isinstance(s.value, Mapping) and type_name(s.value) == 'TestTimeAug'), ERROR,
          'TestTimeAug is for testing', 'remove it from training'),
     Rule(('train_dataloader.dataset*.pipeline[*].scale',
           'train_dataloader.dataset*.pipeline[*].crop_size'), is_small, WARNING,
@@ -463,9 +493,10 @@ RULES = (
     Rule('param_scheduler', ends_early, WARNING, *ENDS_EARLY),
     Rule(('param_scheduler.end', 'param_scheduler[*].end'), ends_before_it_begins, ERROR,
          'is {value}, not after its begin'),
-    Rule('log_level', lambda s: str(s.value) not in (*getLevelNamesMapping(), 'None'), ERROR,
+    Rule('log_level', described('not a level',
+         lambda s: str(s.value) not in (*getLevelNamesMapping(), 'None')), ERROR,
          'is {value!r}, expected INFO, WARNING, ERROR or DEBUG'),
-    Rule('custom_hooks', lambda s: isinstance(s.value, Mapping), ERROR,
+    Rule('custom_hooks', described('a dict', lambda s: isinstance(s.value, Mapping)), ERROR,
          'is a dict, expected a list', "write [dict(type='NAME')]"),
     Rule(('custom_hooks', 'param_scheduler', '*_evaluator', '*.pipeline'), without_class, ERROR,
          'has {found}, expected dicts with a type', "write [dict(type='NAME')]"),

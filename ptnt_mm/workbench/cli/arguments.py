@@ -1,5 +1,6 @@
 """Arguments of command lines as data, for argparse and the docs. Only Python is needed."""
 
+from argparse import Namespace
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -94,6 +95,12 @@ class Command:
     function: str = ''  # the name of that function, if it differs
     parts: tuple['Command', ...] = ()  # commands that may follow the first word
     needs_part: bool = False  # whether one of them must follow
+    order: int = 99  # its place in a list of commands
+    runs_hooks: bool = False  # whether it runs code of a config that may rely on Python's exit
+
+    def given(self, args: Namespace) -> dict[str, Any]:
+        """The keyword arguments of its function, from a parsed command line."""
+        return {option.name: getattr(args, option.name) for option in self.keywords}
 
     def choices(self) -> Iterator[list[Argument]]:
         """All arguments in the order of the help: only one of each list can be given."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import shtab
 
-from ptnt_mm.workbench.cli.options import COMMANDS
+from ptnt_mm.workbench.cli.commands import COMMANDS
 from ptnt_mm.workbench.cli.start import parser_of
 from ptnt_mm.workbench.config.zoo import config_names
 

@@ -11,10 +11,8 @@ from typing import NoReturn
 
 from ptnt_mm.utils.text import suggest
 from ptnt_mm.version import __version__
-from ptnt_mm.workbench.cli.options import COMMANDS
-
-_WITH_HOOKS = ('train', 'test', 'report', 'export', 'pretrain')
-"""Commands that run hooks and log writers of a config, which may rely on Python's normal exit."""
+from ptnt_mm.workbench.cli import commands
+from ptnt_mm.workbench.cli.commands import COMMANDS
 
 _COMMANDS_ELSEWHERE = dict(
     predict='infer',
@@ -66,11 +64,10 @@ def run(name: str, words: Sequence[str] | None = None) -> int:
 
 
 def _run(name: str, args: argparse.Namespace) -> int | None:
-    from ptnt_mm.workbench.cli import commands  # once the command line is known to be right
     from ptnt_mm.workbench.cli.given import check_given
 
     check_given(name, args)
-    return getattr(commands, name.replace('-', '_'))(args)
+    return commands.run(name, args)
 
 
 def leave(status: int) -> NoReturn:
@@ -78,7 +75,8 @@ def leave(status: int) -> NoReturn:
 
     The cleanup of torch and mmdet takes a second or two.
     """
-    if sys.argv[0].removeprefix('ptnt ') in _WITH_HOOKS:
+    command = COMMANDS.get(sys.argv[0].removeprefix('ptnt '))
+    if command is not None and command.runs_hooks:
         sys.exit(status)
     atexit._run_exitfuncs()
     for stream in filter(None, (sys.stdout, sys.stderr)):  # None if it was closed

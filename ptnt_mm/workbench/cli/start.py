@@ -1,27 +1,19 @@
-"""How a command starts: its parser is made from its options, then its libraries are imported.
-
-In this order, because help should not wait for torch.
-"""
+"""How a command starts: its parser is made from its declaration, and runs it."""
 
 import argparse
 import os
-import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
 
-from ptnt_mm import workbench
 from ptnt_mm.utils.console import exit_status, show_arguments_as
-from ptnt_mm.utils.imports import let_idle_threads_sleep, without_garbage_collection
-from ptnt_mm.utils.noise import silence_imported, silence_libraries
-from ptnt_mm.utils.terminal import use_terminal
+from ptnt_mm.utils.noise import silence_libraries
 from ptnt_mm.utils.text import unknown_name
 from ptnt_mm.workbench.cli.arguments import Command
-from ptnt_mm.workbench.cli.options import COMMANDS, as_flags
+from ptnt_mm.workbench.cli.commands import COMMANDS
+from ptnt_mm.workbench.cli.flags import as_flags
 
 _FLAGS_ELSEWHERE = {
     '--conf': ('--score-thr', 'ptnt infer PHOTOS CONFIG --score-thr SCORE'),
@@ -117,46 +109,6 @@ def _add(parser: Parser, command: Command) -> None:
         for argument in alternatives:
             about = as_flags(argument.about) or argparse.SUPPRESS
             owner.add_argument(*argument.words, help=about, **argument.settings)
-
-
-def keywords(name: str, args: argparse.Namespace) -> dict[str, Any]:
-    """The keyword arguments of a command's function."""
-    return {option.name: getattr(args, option.name) for option in COMMANDS[name].keywords}
-
-
-@contextmanager
-def importing() -> Iterator[None]:
-    """Register the classes of ptnt_mm if that was postponed, then run the block's imports.
-
-    What a user cannot act on is silenced, see `ptnt_mm.utils.noise`.
-
-    Ctrl-C ends the process at once: nothing has begun, and some libraries swallow a
-    KeyboardInterrupt. A missing library ends it with one line.
-    """
-    before = signal.signal(signal.SIGINT, lambda *_: os._exit(130))
-    try:
-        announce()
-        let_idle_threads_sleep()
-        with without_garbage_collection():
-            workbench.register()
-            yield
-            silence_imported()
-            with suppress(ImportError):
-                from mmengine.logging import MMLogger
-
-                # The hosts use the default logger outside of runs.
-                use_terminal(MMLogger.get_current_instance())
-    except ImportError as error:
-        sys.exit(f'error: {error}. ptnt doctor shows what to install')
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def announce() -> None:
-    """Print a line before imports that take seconds, more on a busy machine, by one process."""
-    is_first = os.environ.get('RANK', '0') == '0'
-    if 'torch' not in sys.modules and is_first and sys.stderr is not None:
-        print('Loading libraries ...', file=sys.stderr, flush=True)
 
 
 def command_line() -> tuple[str, ...]:

@@ -1,0 +1,119 @@
+"""Write the tables of the docs that are made from declarations in the code.
+
+python tools/dev/tables.py
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from ptnt_mm.workbench.check.rules import RULES, Rule
+from ptnt_mm.workbench.cli.arguments import Argument, Command, Option, Switch
+from ptnt_mm.workbench.cli.commands import COMMANDS
+from ptnt_mm.workbench.cli.flags import as_flags
+
+_DOCS = Path(__file__).resolve().parents[2] / 'docs'
+
+_FEWEST_ROWS = 6  # of a command with its own table, those above included
+_HEAD = '\n| Argument | Meaning |\n|---|---|'
+
+
+def _options() -> Iterator[str]:
+    """Tables: for what several commands share, for each larger command, and for all others."""
+    commands = {
+        command.name if part is command else f'{command.name} {part.name}': dict(_rows(part))
+        for command in COMMANDS.values()
+        for part in (command, *command.parts)
+    }
+    counts = Counter(row for rows in commands.values() for row in rows)
+    yield '\n## Several commands'
+    yield _HEAD
+    yield from (row for row, count in counts.items() if count > 1)
+    above = '[above](#several-commands)'
+    own = {name: [row for row in rows if counts[row] == 1] for name, rows in commands.items()}
+    shared = {
+        name: ', '.join(f'`{word}`' for row, word in rows.items() if counts[row] > 1)
+        for name, rows in commands.items()
+    }
+    small = [name for name, rows in commands.items() if len(rows) < _FEWEST_ROWS]
+    for name in (name for name in own if name not in small):
+        yield f'\n## ptnt {name}'
+        yield _HEAD
+        yield from own[name]
+        if shared[name]:
+            yield f'\nAlso {shared[name]}: {above}.'
+    yield '\n## Other commands\n\n| Command | Argument | Meaning |\n|---|---|---|'
+    for name in small:
+        if shared[name]:
+            yield f'| `ptnt {name}` | {shared[name]} | {above} |'
+        yield from (f'| `ptnt {name}` {row}' for row in own[name])
+
+
+def _rows(command: Command) -> Iterator[tuple[str, str]]:
+    """The row of each argument of a command, and the word for it."""
+    for argument in (one for group in command.choices() for one in group if one.about):
+        shown = _as_help_shows(argument)
+        yield f'| `{shown}` | {as_flags(argument.about)} |', shown.split()[0]
+
+
+def _as_help_shows(argument: Argument) -> str:
+    """As the help shows it: '--size H W'."""
+    choices = '{' + ','.join(argument.choices) + '}' if argument.choices else argument.name.upper()
+    value = argument.metavar or choices
+    value = ' '.join(value) if isinstance(value, tuple) else value
+    if not isinstance(argument, Option):
+        return value
+    return ', '.join(argument.words) + ('' if isinstance(argument, Switch) else f' {value}')
+
+
+def _rules() -> Iterator[str]:
+    """A row for each rule about a setting."""
+    yield '\n| Setting | Finding | When | What it says |\n|---|---|---|---|'
+    for rule in RULES:
+        says = '; '.join(filter(None, (rule.what, rule.advice)))
+        cells = _settings_of(rule), rule.severity, _when(rule), _without_values(as_flags(says))
+        yield f'| {" | ".join(cells)} |'
+
+
+def _when(rule: Rule) -> str:
+    """The first sentence of a predicate's docstring, up to what it returns."""
+    sentence, _, _ = rule.is_wrong.__doc__.split('\n')[0].partition(';')
+    return re.sub('^(An?|The) ', lambda article: article[0].lower(), sentence.rstrip('.'))
+
+
+def _settings_of(rule: Rule) -> str:
+    """The settings of a rule, each once, and the host that it is for."""
+    paths = [rule.paths] if isinstance(rule.paths, str) else rule.paths
+    hosts = f' ({", ".join(rule.scopes)})' if len(rule.scopes) == 1 else ''
+    return ', '.join(f'`{path}`' for path in paths) + hosts
+
+
+def _without_values(text: str) -> str:
+    """The text of a finding with dots in place of the values that it names."""
+    return re.sub(r'{[^}]*}', '…', text).replace('|', r'\|')
+
+
+PAGES: dict[str, dict[str, Callable[[], Iterator[str]]]] = {
+    'options.md': {'options': _options},
+    'check_rules.md': {'rules': _rules},
+}
+"""For each page the tables by their marks; a table ends with the page, or at the next mark."""
+
+
+def with_tables(name: str) -> str:
+    """The text of a page with its tables as the code declares them."""
+    page = (_DOCS / name).read_text(encoding='utf-8')
+    for mark, rows in PAGES[name].items():
+        page = re.sub(
+            rf'(?<=<!-- {mark} -->\n).*?(?=<!-- end -->|\Z)',
+            lambda _, rows=rows: '\n'.join(rows()) + '\n',
+            page,
+            flags=re.DOTALL,
+        )
+    return page
+
+
+if __name__ == '__main__':
+    for name in PAGES:
+        (_DOCS / name).write_text(with_tables(name), encoding='utf-8')
