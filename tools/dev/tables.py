@@ -8,6 +8,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from mmengine.registry import HOOKS, MODELS, Registry
+
+import ptnt_mm.workbench  # noqa: F401  registers what only its configs name
+from ptnt_mm.models import TimmFeatures
+from ptnt_mm.models.backbone import Backbone
 from ptnt_mm.workbench.check.rules import RULES, Rule
 from ptnt_mm.workbench.cli.arguments import Argument, Command, Option, Switch
 from ptnt_mm.workbench.cli.commands import COMMANDS
@@ -94,23 +99,47 @@ def _without_values(text: str) -> str:
     return re.sub(r'{[^}]*}', '…', text).replace('|', r'\|')
 
 
+def _classes(registry: Registry, is_listed: Callable[[type], bool]) -> Iterator[str]:
+    """The classes in a registry that one of our modules defines, for Sphinx."""
+    yield '\n```{eval-rst}'
+    for cls in registry.module_dict.values():
+        if cls.__module__.startswith('ptnt_mm.') and is_listed(cls):
+            yield f'.. autoclass:: {cls.__module__}.{cls.__name__}'
+    yield '```'
+
+
+def _backbones() -> Iterator[str]:
+    classifiers = 'ptnt_mm.models.classifiers'
+    return _classes(
+        MODELS,
+        lambda cls: issubclass(cls, (Backbone, TimmFeatures)) and cls.__module__ != classifiers,
+    )
+
+
+def _necks() -> Iterator[str]:
+    return _classes(MODELS, lambda cls: cls.__module__ == 'ptnt_mm.models.necks')
+
+
+def _hooks() -> Iterator[str]:
+    return _classes(HOOKS, lambda cls: True)
+
+
 PAGES: dict[str, dict[str, Callable[[], Iterator[str]]]] = {
     'options.md': {'options': _options},
     'check_rules.md': {'rules': _rules},
+    'config_reference.md': {'backbones': _backbones, 'necks': _necks, 'hooks': _hooks},
 }
-"""For each page the tables by their marks; a table ends with the page, or at the next mark."""
+"""For each page its tables, which stand between marks: <!-- options --> and <!-- /options -->."""
 
 
 def with_tables(name: str) -> str:
     """The text of a page with its tables as the code declares them."""
     page = (_DOCS / name).read_text(encoding='utf-8')
     for mark, rows in PAGES[name].items():
-        page = re.sub(
-            rf'(?<=<!-- {mark} -->\n).*?(?=<!-- end -->|\Z)',
-            lambda _, rows=rows: '\n'.join(rows()) + '\n',
-            page,
-            flags=re.DOTALL,
-        )
+        first, last = f'<!-- {mark} -->\n', f'<!-- /{mark} -->'
+        before, _, rest = page.partition(first)
+        _, _, after = rest.partition(last)
+        page = ''.join((before, first, '\n'.join(rows()), '\n\n', last, after))
     return page
 
 
