@@ -20,8 +20,8 @@ from ptnt_mm.workbench.data.boxes import (
     judge_repeats,
     of_stored_pixels,
 )
-from ptnt_mm.workbench.data.formats.format import Collector
 from ptnt_mm.workbench.data.labels import Labels
+from ptnt_mm.workbench.data.reading.collector import Collector
 from ptnt_mm.workbench.data.recognise import summary
 from ptnt_mm.workbench.data.tree import Tree
 

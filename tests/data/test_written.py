@@ -16,13 +16,14 @@ from project import made
 from project.made import read
 from pycocotools import mask as coco
 
-from ptnt_mm.workbench.data.formats.format import Format
+from ptnt_mm.workbench.data.formats import all_formats
 from ptnt_mm.workbench.data.labels import LabelledImage, LabelledObject
 from ptnt_mm.workbench.data.masks import encode_mask, outlines, run_lengths
-from ptnt_mm.workbench.data.recognise import FORMATS, recognise
+from ptnt_mm.workbench.data.reading.format import Format
+from ptnt_mm.workbench.data.recognise import recognise
 from ptnt_mm.workbench.data.tree import Tree
 
-WRITABLE = [form for form in FORMATS if form.write is not None]
+WRITABLE = [form for form in all_formats() if form.write is not None]
 WITH_MASKS = [form for form in WRITABLE if 'instance' in form.tasks]
 CLASSES = ('Zelle', 'Müll & "so"')
 ROUNDING = 0.011  # pixels; files have two digits

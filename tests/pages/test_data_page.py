@@ -23,8 +23,8 @@ from ptnt_mm.workbench.cli.main import run
 from ptnt_mm.workbench.config.hosts import import_host
 from ptnt_mm.workbench.config.read import read_config
 from ptnt_mm.workbench.config.view import ConfigView
-from ptnt_mm.workbench.data.formats.format import Collector
 from ptnt_mm.workbench.data.labels import LabelledObject
+from ptnt_mm.workbench.data.reading.collector import Collector
 from ptnt_mm.workbench.data.tree import Tree
 from ptnt_mm.workbench.pages.data import content, network_input
 from ptnt_mm.workbench.pages.data.network_input import shown

@@ -9,13 +9,13 @@ from typing import Any
 from ptnt_mm.utils.atomic_files import folder_written_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import first_few, unknown_name
+from ptnt_mm.workbench.data.formats import all_formats
 from ptnt_mm.workbench.data.image_files import Images
 from ptnt_mm.workbench.data.labels import LabelledImage, LabelledObject, box_between
 from ptnt_mm.workbench.data.masks import outlines
 from ptnt_mm.workbench.data.predictions import LABELS
-from ptnt_mm.workbench.data.recognise import FORMATS
 
-WRITABLE = {form.name: form for form in FORMATS if form.write is not None}
+WRITABLE = {form.name: form for form in all_formats() if form.write is not None}
 """The formats that can be written, by name."""
 
 

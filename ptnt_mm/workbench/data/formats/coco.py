@@ -18,17 +18,17 @@ from ptnt_mm.workbench.data.coco import (
     why_shifted,
     without_usable,
 )
-from ptnt_mm.workbench.data.formats.format import (
+from ptnt_mm.workbench.data.labels import LabelledImage, LabelledObject, Labels, box_around
+from ptnt_mm.workbench.data.masks import area, box_of, turned_box, usable
+from ptnt_mm.workbench.data.reading.collector import (
     NO_NUMBERS,
     Collector,
-    Format,
     is_set,
     note_equal_names,
     number,
     whole_number,
 )
-from ptnt_mm.workbench.data.labels import LabelledImage, LabelledObject, Labels, box_around
-from ptnt_mm.workbench.data.masks import area, box_of, turned_box, usable
+from ptnt_mm.workbench.data.reading.format import Format
 from ptnt_mm.workbench.data.tree import Tree, split_in
 
 _KEYS = (b'"images?"', b'"annotations?"', b'"categor(?:ies|y)"')
@@ -299,11 +299,20 @@ def _write(
 
 
 FORMAT = Format(
-    'coco',
-    'COCO',
-    'JSON files with "images", "annotations" and "categories"',
-    ('detection', 'instance', 'semantic'),
-    _find,
-    _read,
-    _write,
+    __name__,
+    title='COCO',
+    looks_for='JSON files with "images", "annotations" and "categories"',
+    tasks=('detection', 'instance', 'semantic'),
+    order=10,
+    find=_find,
+    read=_read,
+    write=_write,
+    note=(
+        'Also from Roboflow (`_annotations.coco.json`), Label Studio and CVAT. If there are files '
+        'named `instances_...`, only those are read. A category that only groups others is not a '
+        'class. Categories of one name become one class, and keypoints are not used. Images may be '
+        'named by `coco_url`, as in LVIS. Boxes of five numbers (centre, size and angle, in '
+        'degrees or, if all are below 2π, in radians) are [rotated](#rotated-boxes); if the fifth '
+        'numbers are in [0, 1], they are scores, and not used.'
+    ),
 )

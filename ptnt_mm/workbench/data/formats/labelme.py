@@ -18,13 +18,6 @@ from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted
 from ptnt_mm.workbench.data.coco import read_json
-from ptnt_mm.workbench.data.formats.format import (
-    NO_AREA,
-    NO_NUMBERS,
-    Collector,
-    Format,
-    whole_number,
-)
 from ptnt_mm.workbench.data.labels import (
     LabelledImage,
     LabelledObject,
@@ -33,6 +26,13 @@ from ptnt_mm.workbench.data.labels import (
     outlined,
 )
 from ptnt_mm.workbench.data.masks import ellipse, from_pixels
+from ptnt_mm.workbench.data.reading.collector import (
+    NO_AREA,
+    NO_NUMBERS,
+    Collector,
+    whole_number,
+)
+from ptnt_mm.workbench.data.reading.format import Format
 from ptnt_mm.workbench.data.tree import Tree
 
 _BACKGROUND = ('_background_', '__background__')
@@ -183,11 +183,16 @@ def _shapes(item: LabelledObject, number: int) -> Iterator[dict[str, Any]]:
 
 
 FORMAT = Format(
-    'labelme',
-    'LabelMe',
-    'JSON files with "shapes" and "imagePath"',
-    ('detection', 'instance', 'semantic'),
-    _find,
-    _read,
-    _write,
+    __name__,
+    title='LabelMe',
+    looks_for='JSON files with "shapes" and "imagePath"',
+    tasks=('detection', 'instance', 'semantic'),
+    order=70,
+    find=_find,
+    read=_read,
+    write=_write,
+    note=(
+        "Polygons, rectangles, circles, rotated boxes (also X-AnyLabeling's) and masks. Polygons "
+        'and circles with the same label and `group_id` are one object.'
+    ),
 )

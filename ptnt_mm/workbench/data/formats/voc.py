@@ -17,19 +17,6 @@ from ptnt_mm.deploy.decoding import FORMATS
 from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted
-from ptnt_mm.workbench.data.formats.format import (
-    EMPTY,
-    NO_NUMBERS,
-    UNREADABLE,
-    Collector,
-    Format,
-    is_set,
-    number,
-    read_text,
-    read_xml,
-    text_of,
-    whole_number,
-)
 from ptnt_mm.workbench.data.labels import (
     LabelledImage,
     LabelledObject,
@@ -39,6 +26,19 @@ from ptnt_mm.workbench.data.labels import (
     box_between,
 )
 from ptnt_mm.workbench.data.masks import turned_box
+from ptnt_mm.workbench.data.reading.collector import (
+    EMPTY,
+    NO_NUMBERS,
+    UNREADABLE,
+    Collector,
+    is_set,
+    number,
+    read_text,
+    read_xml,
+    text_of,
+    whole_number,
+)
+from ptnt_mm.workbench.data.reading.format import Format
 from ptnt_mm.workbench.data.tree import Tree
 
 _HALF = 0.5
@@ -220,25 +220,18 @@ def _xml_of(image: LabelledImage, name: str) -> bytes:
     return tostring(top, encoding='utf-8')
 
 
-def _find_polygons(tree: Tree) -> str:
-    files = tree.containing('.xml', b'<annotation', b'<polygon>\\s*<x1>')
-    return f'{counted(len(files), "XML file")} with <annotation> and <polygon>' if files else ''
-
-
-POLYGONS = Format(
-    'voc-polygons',
-    'Pascal VOC with polygons',
-    'XML files with <annotation>, and a <polygon> for each object',
-    ('detection', 'instance', 'semantic'),
-    _find_polygons,
-    _read,
-)
 FORMAT = Format(
-    'voc',
-    'Pascal VOC',
-    'XML files with <annotation>, and ImageSets/Main for splits',
-    ('detection',),
-    _find,
-    _read,
-    _write,
+    __name__,
+    title='Pascal VOC',
+    looks_for='XML files with <annotation>, and ImageSets/Main for splits',
+    tasks=('detection',),
+    order=40,
+    find=_find,
+    read=_read,
+    write=_write,
+    note=(
+        'Also from labelImg and Roboflow. The files are in `Annotations` or next to the images. '
+        'The lists in `ImageSets/Main` may also have paths. Corners move by [half a '
+        'pixel](#pascal-voc-and-half-a-pixel).'
+    ),
 )

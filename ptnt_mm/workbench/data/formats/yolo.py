@@ -20,18 +20,18 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted, first_few
 from ptnt_mm.workbench.data.boxes import CENTRE_AND_SIZE
 from ptnt_mm.workbench.data.coco import why_shifted
-from ptnt_mm.workbench.data.formats.format import (
+from ptnt_mm.workbench.data.labels import LabelledImage, LabelledObject, Labels, Outcome
+from ptnt_mm.workbench.data.many_files import grouped
+from ptnt_mm.workbench.data.reading.collector import (
     MISSING,
     UNREADABLE,
     Collector,
-    Format,
     note_equal_names,
     read_text,
     whole_number,
 )
-from ptnt_mm.workbench.data.formats.yolo_lines import lengths_of_boxes, objects_of
-from ptnt_mm.workbench.data.labels import LabelledImage, LabelledObject, Labels, Outcome
-from ptnt_mm.workbench.data.many_files import grouped
+from ptnt_mm.workbench.data.reading.format import Format
+from ptnt_mm.workbench.data.reading.yolo_lines import lengths_of_boxes, objects_of
 from ptnt_mm.workbench.data.tree import Tree, split_named
 
 _NAME_LISTS = ('classes.txt', 'obj.names', 'labels.txt')
@@ -596,11 +596,13 @@ def _joined(polygons: list[np.ndarray]) -> np.ndarray:
 
 
 FORMAT = Format(
-    'yolo',
-    'YOLO (v5 to v26)',
-    'a data.yaml with names, or text files of numbers in labels/ or next to images',
-    ('detection', 'instance', 'semantic'),
-    _find,
-    _read,
-    _write,
+    __name__,
+    title='YOLO (v5 to v26)',
+    looks_for='a data.yaml with names, or text files of numbers in labels/ or next to images',
+    tasks=('detection', 'instance', 'semantic'),
+    order=50,
+    find=_find,
+    read=_read,
+    write=_write,
+    note='Also darknet, and exports of labelImg, CVAT and Label Studio. [YOLO](#yolo) below',
 )
