@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from project import made
-from project.made import read
 
+from data.formats.csv import csv_tensorflow
+from data.formats.voc import voc
+from data.made import read
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.data.boxes import REPEAT_RULES, Listed
 from ptnt_mm.workbench.data.labels import Labels, ignored_regions
@@ -176,7 +177,7 @@ def test_boxes_in_a_table_come_before_folders_and_after_files_of_one_image(tmp_p
         'cat/cat.jpg,10,5,30,35,cat\ndog/dog.jpg,10,5,30,35,dog\n'
     )
     assert recognise(Tree(tmp_path / 'a')).format.name == 'csv'
-    made.csv_tensorflow(made.voc(tmp_path / 'b'))
+    csv_tensorflow(voc(tmp_path / 'b'))
     both = recognise(Tree(tmp_path / 'b'))
     assert both.format.name == 'voc' and any('csv' in line for line in both.others)
 

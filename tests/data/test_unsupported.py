@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from project.made import read
 
+from data.made import read
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.data.masks import area
 from ptnt_mm.workbench.data.recognise import recognise

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from labelformat.formats.coco import COCOObjectDetectionInput
 from labelformat.formats.pascalvoc import PascalVOCObjectDetectionInput
 from labelformat.formats.yolov8 import YOLOv8ObjectDetectionInput
-from project import made
-from project.made import read
 from pycocotools import mask as coco
 
+from data import made
+from data.made import read
 from ptnt_mm.workbench.data.formats import all_formats
 from ptnt_mm.workbench.data.labels import LabelledImage, LabelledObject
 from ptnt_mm.workbench.data.masks import encode_mask, outlines, run_lengths
