@@ -22,6 +22,9 @@ SIZE = (96, 64)
 NAMES = ('cell', 'dot')
 COUNT = 6
 
+WIDTH, HEIGHT = 100, 50
+BOX = (10, 5, 20, 30)  # of the cat in a.jpg, in TEXTS
+
 
 def boxes_of(i: int) -> list[tuple[str, tuple[float, float, float, float]]]:
     """The objects of image i: classes and corners."""

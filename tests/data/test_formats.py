@@ -8,13 +8,16 @@ from collections.abc import Callable
 from functools import cache
 from operator import attrgetter
 from pathlib import Path
+from types import ModuleType
 
+import numpy as np
 import pytest
+from PIL import Image
 from repository import ROOT
 from tools.workplace import load_tool
 
 from data import made
-from data.formats import SAMPLES
+from data.formats import SAMPLES, TEXTS, WRONG
 from data.formats.class_masks import class_masks, colour_masks
 from data.formats.coco import coco, coco_entry, label_studio, roboflow_coco
 from data.formats.csv import csv_keras
@@ -74,6 +77,48 @@ def test_a_folder_is_recognised_and_its_labels_are_those_that_were_written(
     sample.holds(labels)
     splits = Counter(image.split for image in labels.images)
     assert splits == (sample.splits or {None: len(labels.images)})
+
+
+def files_in(root: Path, files: dict[str, str | bytes]) -> Path:
+    """Two pictures, with label files."""
+    for i, name in enumerate(('a.jpg', 'b.jpg')):
+        pixels = np.random.default_rng(i).integers(0, 255, (made.HEIGHT, made.WIDTH, 3), np.uint8)
+        Image.fromarray(pixels).save(root / name)
+    for name, content in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    return root
+
+
+def found_in(labels: Labels) -> dict[str, list[tuple]]:
+    """The class and the box of each object, by the names of the images."""
+    return {
+        image.path.name: [(item.label, pytest.approx(item.box)) for item in image.objects]
+        for image in labels.images
+    }
+
+
+@pytest.mark.parametrize(('module', 'files'), TEXTS)
+def test_one_way_to_write_labels_is_as_good_as_another(
+    tmp_path: Path, module: ModuleType, files: dict
+):
+    root = files_in(tmp_path, files)
+    name = module.__name__.rpartition('.')[2].replace('_', '-')
+    assert recognise(Tree(root)).format.name == name
+    labels = read(root)
+    has_class = any(b'cat' in (root / file).read_bytes().replace(b'\0', b'') for file in files)
+    label = 'cat' if has_class else 'object'
+    assert found_in(labels) == {'a.jpg': [(label, made.BOX)], 'b.jpg': []}
+    assert not labels.problems and not labels.notes
+
+
+@pytest.mark.parametrize(('files', 'named'), WRONG)
+def test_what_is_wrong_is_named_and_the_rest_is_used(tmp_path: Path, files: dict, named: str):
+    labels = read(files_in(tmp_path, files))
+    found = found_in(labels)
+    assert found['a.jpg'][0] == ('cat', made.BOX) and 'b.jpg' in found
+    (problem,) = labels.problems
+    assert named in problem.detail and problem.file.name in files
 
 
 PLANTED = [
@@ -338,26 +383,6 @@ def test_polygons_of_voc_are_masks(tmp_path: Path, with_box: bool):
     objects = [item for image in labels.images for item in image.objects]
     assert objects and all(item.segmentation == [[5, 6, 30, 6, 9, 30]] for item in objects)
     assert choose_task(recognised, labels, None) == 'instance'
-
-
-def test_images_of_lvis_are_named_by_their_addresses(tmp_path: Path):
-    label_studio(tmp_path)
-    content = json.loads((tmp_path / 'result.json').read_text())
-    for entry in content['images']:
-        name = entry.pop('file_name').rpartition('\\')[2]
-        entry['coco_url'] = f'http://images.cocodataset.org/train2017/{name}'
-    (tmp_path / 'result.json').write_text(json.dumps(content))
-    labels = read(tmp_path)
-    assert len(labels.images) == made.COUNT and not labels.problems
-
-
-def test_keys_of_coco_in_the_singular_are_read(tmp_path: Path):
-    label_studio(tmp_path)
-    text = (tmp_path / 'result.json').read_text()
-    text = text.replace('"annotations"', '"annotation"').replace('"file_name"', '"filename"')
-    (tmp_path / 'result.json').write_text(text)
-    labels = read(tmp_path)
-    assert len(labels.images) == made.COUNT and not labels.problems
 
 
 def test_small_numbers_are_classes_unless_objects_are_asked_for(tmp_path: Path):

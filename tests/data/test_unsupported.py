@@ -11,7 +11,6 @@ from PIL import Image
 
 from data.made import read
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.workbench.data.masks import area
 from ptnt_mm.workbench.data.recognise import recognise
 from ptnt_mm.workbench.data.tree import Tree
 from ptnt_mm.workbench.data.unsupported import unsupported_labels
@@ -142,33 +141,6 @@ def test_what_was_seen_is_named(tmp_path: Path, kind: str):
     ):
         recognise(Tree(tmp_path))
     assert len(unsupported_labels(Tree(tmp_path))) == 1
-
-
-@pytest.mark.parametrize(
-    ('text', 'label', 'problems'),
-    [
-        ('ImageId,EncodedPixels\na.jpg,26 3 50 4\nb.jpg,\n', 'object', 0),
-        ('Image_Label,EncodedPixels\na.jpg_Fish,26 3 50 4\nb.jpg_Fish,\n', 'Fish', 0),
-        ('id,rle\na,26 3 50 4\nb,\n', 'object', 0),
-        ('ImageId,ClassId,EncodedPixels\na.jpg,1,26 3 50 4\nb,1,-1\n', '1', 0),
-        ('id,image_id,EncodedPixels,class\n7,a,26 3 50 4,cat\n8,b,,cat\n', 'cat', 0),
-        ('idx,image,rle\n0,a.jpg,26 3 50 4\n1,b.jpg,\n', 'object', 0),
-        ('image_height,file_name,"RLE"\n24,a.jpg,26 3 50 4\n24,b.jpg,\n', 'object', 0),
-        ('ImageId,EncodedPixels\na.jpg,26 3 50 4\na.jpg,760 20\na.jpg,9\nb.jpg,\n', 'object', 2),
-    ],
-)
-def test_run_lengths_are_masks(tmp_path: Path, text: str, label: str, problems: int):
-    for image in ('a.jpg', 'b.jpg'):
-        draw(tmp_path / 'images' / image)
-    (tmp_path / 'train.csv').write_text(text)
-    (tmp_path / 'sample_submission.csv').write_text('ImageId,EncodedPixels\nc.jpg,1 1\n')
-    labels = read(tmp_path)
-    (item,) = labels.images[0].objects
-    assert (len(labels.images), item.label) == (2, label)
-    assert {image.split for image in labels.images} == {'train'}
-    # Images are 24 pixels high: the runs are the first 3 of the second column, 4 of the third.
-    assert item.box == (1, 1, 2, 4) and area(item, (32, 24)) == 7
-    assert len(labels.problems) == problems
 
 
 @pytest.mark.parametrize('header', ['image,Mask RLE', 'image,defect_EncodedPixels'])

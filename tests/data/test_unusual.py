@@ -81,13 +81,6 @@ def test_xml_in_the_encoding_that_it_declares(tmp_path: Path, declared: str, enc
     assert set(labels.classes) == {name, 'dot'} and len(objects(labels)) == before
 
 
-def test_a_name_space_of_xml_is_no_part_of_a_tag(tmp_path: Path):
-    before = Content.of(read(voc(tmp_path)))
-    for file in tmp_path.rglob('*.xml'):
-        file.write_text(file.read_text().replace('<annotation>', '<annotation xmlns="urn:x">'))
-    assert Content.of(read(tmp_path)) == before
-
-
 def test_another_encoding_is_named_with_its_file(tmp_path: Path):
     labelme(tmp_path)
     file = next(tmp_path.rglob('im0.json'))

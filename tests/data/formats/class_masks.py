@@ -1,25 +1,12 @@
 """Class masks: indices and colours."""
 
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
-from ..made import (
-    COUNT,
-    Sample,
-    class_mask,
-    draw,
-    draw_all,
-    has_class_masks,
-)
-from ..planting import (
-    copy_as,
-    cut,
-    remove,
-    resize,
-)
+from ..made import COUNT, Sample, class_mask, draw, draw_all, has_class_masks
+from ..planting import copy_as, cut, remove, resize
 
 
 def class_masks(root: Path) -> Path:
@@ -48,17 +35,13 @@ SAMPLES = [
         class_masks,
         holds=has_class_masks,
         faults={
-            'mask missing': partial(remove, 'masks/im0.png'),
-            'mask cut': partial(cut, 'masks/im0.png'),
-            'mask of a different size': partial(resize, 'masks/im0.png'),
-            'mask is a photograph': partial(copy_as, 'images/*.jpg', 'masks/im0.png'),
-            'image missing': partial(remove, 'images/*.jpg'),
-            'image truncated': partial(cut, 'images/*.jpg'),
+            'mask missing': remove('masks/im0.png'),
+            'mask cut': cut('masks/im0.png'),
+            'mask of a different size': resize('masks/im0.png'),
+            'mask is a photograph': copy_as('images/*.jpg', 'masks/im0.png'),
+            'image missing': remove('images/*.jpg'),
+            'image truncated': cut('images/*.jpg'),
         },
     ),
-    Sample(
-        colour_masks,
-        holds=has_class_masks,
-        splits={'train': 4, 'val': 2},
-    ),
+    Sample(colour_masks, holds=has_class_masks, splits={'train': 4, 'val': 2}),
 ]

@@ -1,29 +1,12 @@
 """COCO: labelformat's, Roboflow's and Label Studio's."""
 
 import json
-from functools import partial
 from pathlib import Path
 
 from labelformat.formats.coco import COCOObjectDetectionOutput
 
-from ..made import (
-    COUNT,
-    NAMES,
-    SIZE,
-    Sample,
-    as_labelformat,
-    boxes_of,
-    draw,
-    draw_all,
-)
-from ..planting import (
-    ESCAPE,
-    cut,
-    drop,
-    edit,
-    put,
-    replace,
-)
+from ..made import COUNT, NAMES, SIZE, Sample, as_labelformat, boxes_of, draw, draw_all
+from ..planting import ESCAPE, cut, drop, edit, put, replace
 
 
 def coco(root: Path) -> Path:
@@ -97,39 +80,47 @@ def label_studio(root: Path) -> Path:
     return root
 
 
+def _name_by_address(content: dict) -> None:
+    """As in LVIS."""
+    for entry in content['images']:
+        name = entry.pop('file_name').rpartition('\\')[2]
+        entry['coco_url'] = f'http://images.cocodataset.org/train2017/{name}'
+
+
+def _singular(content: dict) -> None:
+    content['annotation'] = content.pop('annotations')
+    for entry in content['images']:
+        entry['filename'] = entry.pop('file_name')
+
+
 SAMPLES = [
     Sample(coco),
-    Sample(
-        roboflow_coco,
-        splits={'train': 4, 'val': 2},
-    ),
+    Sample(roboflow_coco, splits={'train': 4, 'val': 2}),
     Sample(
         label_studio,
         faults={
-            'entries are words': partial(edit, '*.json', put('annotations', 0, 'box')),
-            'annotation of an unknown image': partial(
-                edit, '*.json', put('annotations', 0, 'image_id', 99)
+            'entries are words': edit('*.json', put('annotations', 0, 'box')),
+            'annotation of an unknown image': edit('*.json', put('annotations', 0, 'image_id', 99)),
+            'neither box nor mask': edit(
+                '*.json', put('annotations', 0, dict(id=1, image_id=0, category_id=0))
             ),
-            'neither box nor mask': partial(
-                edit, '*.json', put('annotations', 0, dict(id=1, image_id=0, category_id=0))
-            ),
-            'image without a name': partial(edit, '*.json', drop('images', 0, 'file_name')),
-            'path leads out': partial(edit, '*.json', put('images', 0, 'file_name', ESCAPE)),
-            'absolute path': partial(
-                edit, '*.json', put('images', 0, 'file_name', '/etc/passwd.png')
-            ),
-            'same image twice': partial(edit, '*.json', put('images', 1, 'file_name', 'im0.png')),
-            'category without a name': partial(edit, '*.json', drop('categories', 0, 'name')),
+            'image without a name': edit('*.json', drop('images', 0, 'file_name')),
+            'path leads out': edit('*.json', put('images', 0, 'file_name', ESCAPE)),
+            'absolute path': edit('*.json', put('images', 0, 'file_name', '/etc/passwd.png')),
+            'same image twice': edit('*.json', put('images', 1, 'file_name', 'im0.png')),
+            'category without a name': edit('*.json', drop('categories', 0, 'name')),
         },
         harmless={
-            'no box': partial(edit, '*.json', drop('annotations', 0, 'bbox')),
-            'no size': partial(edit, '*.json', drop('images', 0, 'width')),
-            'ids are words': partial(edit, '*.json', put('images', 0, 'id', '0')),
+            'names that are addresses': edit('*.json', _name_by_address),
+            'keys in the singular': edit('*.json', _singular),
+            'no box': edit('*.json', drop('annotations', 0, 'bbox')),
+            'no size': edit('*.json', drop('images', 0, 'width')),
+            'ids are words': edit('*.json', put('images', 0, 'id', '0')),
         },
         fatal={
-            'cut': partial(cut, '*.json'),
-            'list': partial(replace, '*.json', b'["images", "annotations", "categories"]'),
-            'images is a dict': partial(edit, '*.json', put('images', {})),
+            'cut': cut('*.json'),
+            'list': replace('*.json', b'["images", "annotations", "categories"]'),
+            'images is a dict': edit('*.json', put('images', {})),
         },
     ),
 ]

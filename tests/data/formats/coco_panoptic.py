@@ -1,7 +1,6 @@
 """COCO's panoptic labels."""
 
 import json
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -46,16 +45,16 @@ SAMPLES = [
         coco_panoptic,
         splits={'train': 4, 'val': 2},
         faults={
-            'image missing': partial(remove, 'train/im0.jpg'),
-            'mask missing': partial(remove, 'panoptic_train/im0.png'),
-            'mask cut': partial(cut, 'panoptic_train/im0.png'),
-            'mask of a different size': partial(resize, 'panoptic_train/im0.png'),
-            'unknown image': partial(edit, _TRAIN, put('annotations', 0, 'image_id', 99)),
-            'unknown category': partial(edit, _TRAIN, put(*_SEGMENT, 'category_id', 99)),
-            'unknown segment': partial(edit, _TRAIN, put(*_SEGMENT, 'id', 9)),
-            'segment is a word': partial(edit, _TRAIN, put(*_SEGMENT, 'cell')),
-            'no segments': partial(edit, _TRAIN, drop('annotations', 0, 'segments_info')),
-            'path leads out': partial(edit, _TRAIN, put('images', 0, 'file_name', ESCAPE)),
+            'image missing': remove('train/im0.jpg'),
+            'mask missing': remove('panoptic_train/im0.png'),
+            'mask cut': cut('panoptic_train/im0.png'),
+            'mask of a different size': resize('panoptic_train/im0.png'),
+            'unknown image': edit(_TRAIN, put('annotations', 0, 'image_id', 99)),
+            'unknown category': edit(_TRAIN, put(*_SEGMENT, 'category_id', 99)),
+            'unknown segment': edit(_TRAIN, put(*_SEGMENT, 'id', 9)),
+            'segment is a word': edit(_TRAIN, put(*_SEGMENT, 'cell')),
+            'no segments': edit(_TRAIN, drop('annotations', 0, 'segments_info')),
+            'path leads out': edit(_TRAIN, put('images', 0, 'file_name', ESCAPE)),
         },
     )
 ]

@@ -2,22 +2,10 @@
 
 import csv
 from collections.abc import Iterable, Sequence
-from functools import partial
 from pathlib import Path
 
-from ..made import (
-    COUNT,
-    SIZE,
-    Sample,
-    boxes_of,
-    draw_all,
-)
-from ..planting import (
-    ESCAPE,
-    cut,
-    remove,
-    rewrite,
-)
+from ..made import COUNT, SIZE, Sample, boxes_of, draw_all
+from ..planting import ESCAPE, cut, remove, rewrite
 
 
 def write_rows(file: Path, rows: Iterable[Sequence], delimiter: str = ',') -> Path:
@@ -75,20 +63,20 @@ SAMPLES = [
         csv_tensorflow,
         splits={'train': 4, 'val': 2},
         faults={
-            'another size': partial(rewrite, 'train*.csv', 'png,96', 'png,300'),
-            'in two splits': lambda root: rewrite('val*.csv', 'im4', 'im0', root),
+            'another size': rewrite('train*.csv', 'png,96', 'png,300'),
+            'in two splits': rewrite('val*.csv', 'im4', 'im0'),
         },
         harmless={
-            'size is a word': partial(rewrite, 'train*.csv', 'png,96', 'png,wide'),
+            'size is a word': rewrite('train*.csv', 'png,96', 'png,wide'),
         },
     ),
     Sample(
         csv_keras,
         faults={
-            'listed twice': partial(rewrite, '*.csv', '60,20,76,40,dot', '4,6,40,50,cell'),
-            'path leads out': partial(rewrite, '*.csv', 'images/im0.png', ESCAPE),
-            'image missing': partial(remove, 'im0.png'),
-            'image truncated': partial(cut, 'im0.png'),
+            'listed twice': rewrite('*.csv', '60,20,76,40,dot', '4,6,40,50,cell'),
+            'path leads out': rewrite('*.csv', 'images/im0.png', ESCAPE),
+            'image missing': remove('im0.png'),
+            'image truncated': cut('im0.png'),
         },
     ),
     Sample(csv_spreadsheet),
@@ -96,10 +84,58 @@ SAMPLES = [
         csv_automl,
         splits={'train': 4, 'val': 2},
         faults={
-            'in pixels': partial(rewrite, '*.csv', r'cell,[^,]*', 'cell,500'),
+            'in pixels': rewrite('*.csv', r'cell,[^,]*', 'cell,500'),
         },
         harmless={
-            'an unknown set': partial(rewrite, '*.csv', 'TRAIN', 'EXTRA'),
+            'an unknown set': rewrite('*.csv', 'TRAIN', 'EXTRA'),
         },
     ),
 ]
+
+_TABLES = {
+    "keras-retinanet's": b'a.jpg,10,5,30,35,cat\nb.jpg,,,,,\n',
+    "TensorFlow's": b'filename,width,height,class,xmin,ymin,xmax,ymax\n'
+    b'a.jpg,100,50,cat,10,5,30,35\nb.jpg,100,50,,,,,\n',
+    "TensorFlow's without its header": b'a.jpg,100,50,cat,10,5,30,35\nb.jpg,100,50,,,,,\n',
+    "SKU-110K's": b'a.jpg,10,5,30,35,cat,100,50\nb.jpg,,,,,,100,50\n',
+    "AutoML's": b'TRAIN,gs://x/a.jpg,cat,0.1,0.1,,,0.3,0.7,,\nTEST,gs://x/b.jpg,,,,,,,,,\n',
+    "AutoML's, all corners": b',gs://x/a.jpg,cat,.1,.1,.3,.1,.3,.7,.1,.7\n,gs://x/b.jpg,,,,,,,,,\n',
+    "AutoML's without sets": b'gs://x/a.jpg,cat,0.1,0.1,,,0.3,0.7,,\ngs://x/b.jpg,,,,,,,,,\n',
+    'in any order': b'ymax,xmax,Label,ymin,xmin,Image Path\n35,30,cat,5,10,C:\\data\\a.jpg\n'
+    b',,,,,b.jpg\n',
+    'with more columns': b'id,image,x1,y1,x2,y2,label,by\n1,a.jpg,10,5,30,35,cat,me\n'
+    b'2,b.jpg,,,,,,me\n',
+    'with ids too': b'image_id,file_name,class_id,class_name,x1,y1,x2,y2\n'
+    b'7,a.jpg,3,cat,10,5,30,35\n8,b.jpg,,,,,,\n',
+    'with semicolons and decimal commas': b'file;x1;y1;x2;y2;class\na.jpg;10,0;5,0;30,0;35,0;cat\n'
+    b'b.jpg;;;;;\n',
+    'with tabs': b'file\tx1\ty1\tx2\ty2\tclass\na.jpg\t10\t5\t30\t35\tcat\nb.jpg\t\t\t\t\t\n',
+    'with quotes, spaces and CRLF': b'"a.jpg", 10, 5, 30, 35, "cat"\r\n\r\n"b.jpg", , , , , \r\n',
+    'with a mark of UTF-8': b'\xef\xbb\xbfa.jpg,10,5,30,35,cat\nb.jpg,,,,,\n',
+    'in UTF-16': 'file\tx1\ty1\tx2\ty2\tclass\na.jpg\t10\t5\t30\t35\tcat\nb.jpg\t\t\t\t\t\n'.encode(
+        'utf-16'
+    ),
+}
+
+TEXTS = {kind: {'boxes.csv': table} for kind, table in _TABLES.items()}
+
+_WRONG = {
+    'a.jpg,10,5,30': 'line 3',
+    'a.jpg,10,5,30,35,dog,dog': 'line 3',
+    'a.jpg,ten,5,30,35,dog': 'ten',
+    'a.jpg,10,,30,35,dog': 'dog',
+    'a.jpg,,,,,dog': 'dog',
+    'a.jpg,10,5,30,35,': 'line 3',
+    'a.jpg,nan,5,30,35,dog': 'nan',
+    'a.jpg,30,35,10,5,dog': 'dog',
+    'a.jpg,300,300,400,400,dog': 'dog',
+    'a.jpg,10,5,300,35,dog': 'dog',
+    'lost.jpg,10,5,30,35,dog': 'lost.jpg',
+    ',10,5,30,35,dog': 'line 3',
+}
+"""Third rows of a table, and a part of what is said of each."""
+
+WRONG = {
+    row: ({'boxes.csv': f'a.jpg,10,5,30,35,cat\nb.jpg,10,5,30,35,cat\n{row}\n'}, named)
+    for row, named in _WRONG.items()
+}

@@ -1,22 +1,11 @@
 """CVAT for images 1.1."""
 
-from functools import partial
 from pathlib import Path
 
 from labelformat.formats.cvat import CVATObjectDetectionOutput
 
-from ..made import (
-    COUNT,
-    SIZE,
-    Sample,
-    as_labelformat,
-    boxes_of,
-    draw_all,
-)
-from ..planting import (
-    cut,
-    rewrite,
-)
+from ..made import COUNT, SIZE, Sample, as_labelformat, boxes_of, draw_all
+from ..planting import cut, rewrite
 
 _POINTS = 'points="[^"]*"'
 
@@ -59,16 +48,16 @@ SAMPLES = [
         cvat_shapes,
         splits={'train': 4, 'val': 2},
         faults={
-            'points of words': partial(rewrite, '*.xml', _POINTS, 'points="a,b;c,d;e,f"'),
-            'mask too short': partial(rewrite, '*.xml', 'rle="[^"]*"', 'rle="0, 7"'),
-            'mask outside': partial(rewrite, '*.xml', 'left="[^"]*"', 'left="90"'),
-            'no label': partial(rewrite, '*.xml', '<polygon label="cell"', '<polygon'),
-            'a video': partial(rewrite, '*.xml', '</annotations>', '<track id="0"/></annotations>'),
-            'another size': partial(rewrite, '*.xml', 'width="96"', 'width="300"'),
-            'no name': partial(rewrite, '*.xml', 'name="im0.png"', ''),
+            'points of words': rewrite('*.xml', _POINTS, 'points="a,b;c,d;e,f"'),
+            'mask too short': rewrite('*.xml', 'rle="[^"]*"', 'rle="0, 7"'),
+            'mask outside': rewrite('*.xml', 'left="[^"]*"', 'left="90"'),
+            'no label': rewrite('*.xml', '<polygon label="cell"', '<polygon'),
+            'a video': rewrite('*.xml', '</annotations>', '<track id="0"/></annotations>'),
+            'another size': rewrite('*.xml', 'width="96"', 'width="300"'),
+            'no name': rewrite('*.xml', 'name="im0.png"', ''),
         },
         fatal={
-            'cut': partial(cut, '*.xml'),
+            'cut': cut('*.xml'),
         },
     ),
 ]

@@ -1,20 +1,9 @@
 """Class folders."""
 
-from functools import partial
 from pathlib import Path
 
-from ..made import (
-    COUNT,
-    NAMES,
-    Sample,
-    draw,
-    has_classes,
-)
-from ..planting import (
-    copy_as,
-    cut,
-    replace,
-)
+from ..made import COUNT, NAMES, Sample, draw, has_classes
+from ..planting import copy_as, cut, replace
 
 
 def class_folders(root: Path) -> Path:
@@ -29,9 +18,9 @@ SAMPLES = [
         class_folders,
         holds=has_classes,
         faults={
-            'image cut': partial(replace, '*.png', b'\x89PNG\r\n'),
-            'image truncated': partial(cut, '*.png'),
-            'image in no class': partial(copy_as, '*.png', 'loose.png'),
+            'image cut': replace('*.png', b'\x89PNG\r\n'),
+            'image truncated': cut('*.png'),
+            'image in no class': copy_as('*.png', 'loose.png'),
         },
         harmless={
             'empty class': lambda root: (root / 'third').mkdir(),

@@ -1,20 +1,11 @@
 """KITTI."""
 
-from functools import partial
 from pathlib import Path
 
 from labelformat.formats.kitti import KittiObjectDetectionOutput
 
-from ..made import (
-    Sample,
-    as_labelformat,
-    draw_all,
-)
-from ..planting import (
-    remove,
-    replace,
-    rewrite,
-)
+from ..made import Sample, as_labelformat, draw_all
+from ..planting import remove, replace, rewrite
 
 
 def kitti(root: Path) -> Path:
@@ -29,13 +20,13 @@ SAMPLES = [
     Sample(
         kitti,
         faults={
-            'a word for a number': partial(rewrite, 'im0.txt', ' 4 ', ' left '),
-            'binary': partial(replace, 'im0.txt', b'\xff\xfe\x00\x81'),
-            'label missing': partial(remove, 'im0.txt'),
-            'image missing': partial(remove, 'image_2/im0.png'),
+            'a word for a number': rewrite('im0.txt', ' 4 ', ' left '),
+            'binary': replace('im0.txt', b'\xff\xfe\x00\x81'),
+            'label missing': remove('im0.txt'),
+            'image missing': remove('image_2/im0.png'),
         },
         emptied={
-            'empty': partial(replace, 'im0.txt', b''),
+            'empty': replace('im0.txt', b''),
         },
     ),
 ]

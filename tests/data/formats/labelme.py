@@ -3,26 +3,12 @@
 import base64
 import io
 import json
-from functools import partial
 from pathlib import Path
 
 from PIL import Image
 
-from ..made import (
-    COUNT,
-    SIZE,
-    Sample,
-    boxes_of,
-    draw_all,
-)
-from ..planting import (
-    ESCAPE,
-    cut,
-    drop,
-    edit,
-    put,
-    rewrite,
-)
+from ..made import COUNT, SIZE, Sample, boxes_of, draw_all
+from ..planting import ESCAPE, cut, drop, edit, put, rewrite
 
 
 def labelme(root: Path) -> Path:
@@ -62,21 +48,17 @@ SAMPLES = [
     Sample(
         labelme,
         faults={
-            'cut': partial(cut, '*.json'),
-            'shapes is a dict': partial(edit, '*.json', put('shapes', {})),
-            'path in a dict': partial(
-                rewrite, '*.json', '"imagePath": ".*?"', '"meta": {"imagePath": "im0.png"}'
+            'cut': cut('*.json'),
+            'shapes is a dict': edit('*.json', put('shapes', {})),
+            'path in a dict': rewrite(
+                '*.json', '"imagePath": ".*?"', '"meta": {"imagePath": "im0.png"}'
             ),
-            'no label': partial(edit, '*.json', drop('shapes', 0, 'label')),
-            'points of words': partial(
-                edit, '*.json', put('shapes', 0, 'points', [['a', 'b']] * 3)
-            ),
-            'a circle of three points': partial(
-                edit, '*.json', put('shapes', 0, 'shape_type', 'circle')
-            ),
-            'mask is no picture': partial(edit, '*.json', put('shapes', 1, 'mask', 'AAAA')),
-            'path leads out': partial(edit, '*.json', put('imagePath', ESCAPE)),
-            'another size': partial(edit, '*.json', put('imageWidth', 300)),
+            'no label': edit('*.json', drop('shapes', 0, 'label')),
+            'points of words': edit('*.json', put('shapes', 0, 'points', [['a', 'b']] * 3)),
+            'a circle of three points': edit('*.json', put('shapes', 0, 'shape_type', 'circle')),
+            'mask is no picture': edit('*.json', put('shapes', 1, 'mask', 'AAAA')),
+            'path leads out': edit('*.json', put('imagePath', ESCAPE)),
+            'another size': edit('*.json', put('imageWidth', 300)),
         },
     ),
 ]

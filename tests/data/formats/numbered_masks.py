@@ -1,23 +1,12 @@
 """Masks in which each number is one object."""
 
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
-from ..made import (
-    COUNT,
-    SIZE,
-    Sample,
-    boxes_of,
-    draw_all,
-    has_unnamed_boxes,
-)
-from ..planting import (
-    remove,
-    replace,
-)
+from ..made import COUNT, SIZE, Sample, boxes_of, draw_all, has_unnamed_boxes
+from ..planting import remove, replace
 
 
 def numbered_masks(root: Path) -> Path:
@@ -37,8 +26,8 @@ SAMPLES = [
         numbered_masks,
         holds=has_unnamed_boxes,
         faults={
-            'mask cut': partial(replace, 'masks/*.tif', b'II*\0'),
-            'image missing': partial(remove, 'images/im3.tif'),
+            'mask cut': replace('masks/*.tif', b'II*\0'),
+            'image missing': remove('images/im3.tif'),
         },
     ),
 ]

@@ -1,24 +1,13 @@
 """One mask file for each object."""
 
 import shutil
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
-from ..made import (
-    COUNT,
-    SIZE,
-    Sample,
-    boxes_of,
-    draw,
-    has_unnamed_boxes,
-)
-from ..planting import (
-    first,
-    resize,
-)
+from ..made import COUNT, SIZE, Sample, boxes_of, draw, has_unnamed_boxes
+from ..planting import first, resize
 
 
 def object_masks(root: Path) -> Path:
@@ -39,7 +28,7 @@ SAMPLES = [
         object_masks,
         holds=has_unnamed_boxes,
         faults={
-            'mask of a different size': partial(resize, 'masks/0.png'),
+            'mask of a different size': resize('masks/0.png'),
             'empty mask': lambda root: Image.new('L', SIZE).save(first(root, 'masks/0.png')),
             'two images': lambda root: shutil.copy(
                 first(root, 'images/*.png'), first(root, 'images/*.png').with_name('two.png')

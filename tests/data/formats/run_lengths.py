@@ -1,9 +1,8 @@
 """Run lengths in CSV files."""
 
-from functools import partial
 from pathlib import Path
 
-from ..made import COUNT, SIZE, Sample, boxes_of, draw_all
+from ..made import COUNT, HEIGHT, SIZE, Sample, boxes_of, draw_all
 from ..planting import ESCAPE, remove, rewrite
 from .csv import write_rows
 
@@ -29,12 +28,34 @@ SAMPLES = [
         run_lengths,
         splits={'train': COUNT},
         faults={
-            'an odd number': partial(rewrite, 'train.csv', _FIRST, 'cell,1 5 9'),
-            'a word': partial(rewrite, 'train.csv', _FIRST, 'cell,1 five'),
-            'overlapping runs': partial(rewrite, 'train.csv', _FIRST, 'cell,1 5 3 5'),
-            'outside': partial(rewrite, 'train.csv', _FIRST, 'cell,6140 90'),
-            'path leads out': partial(rewrite, 'train.csv', 'im0.png,cell', f'{ESCAPE},cell'),
-            'image missing': partial(remove, 'im0.png'),
+            'an odd number': rewrite('train.csv', _FIRST, 'cell,1 5 9'),
+            'a word': rewrite('train.csv', _FIRST, 'cell,1 five'),
+            'overlapping runs': rewrite('train.csv', _FIRST, 'cell,1 5 3 5'),
+            'outside': rewrite('train.csv', _FIRST, 'cell,6140 90'),
+            'path leads out': rewrite('train.csv', 'im0.png,cell', f'{ESCAPE},cell'),
+            'image missing': remove('im0.png'),
         },
     )
 ]
+
+_RUNS = ' '.join(f'{HEIGHT * x + 6} 30' for x in range(10, 30))  # the box of the cat
+
+_TABLES = {
+    'without classes': f'ImageId,EncodedPixels\na.jpg,{_RUNS}\nb.jpg,\n',
+    'classes after names': f'Image_Label,EncodedPixels\na.jpg_cat,{_RUNS}\nb.jpg_cat,\n',
+    'other columns': f'id,rle\na,{_RUNS}\nb,\n',
+    'ids of classes': f'ImageId,ClassId,EncodedPixels\na.jpg,cat,{_RUNS}\nb,cat,-1\n',
+    'more columns': f'id,image_id,EncodedPixels,class\n7,a,{_RUNS},cat\n8,b,,cat\n',
+    'an index': f'idx,image,rle\n0,a.jpg,{_RUNS}\n1,b.jpg,\n',
+    'heights, and quotes': f'image_height,file_name,"RLE"\n50,a.jpg,{_RUNS}\n50,b.jpg,\n',
+}
+
+TEXTS = {kind: {'train.csv': table} for kind, table in _TABLES.items()}
+
+WRONG = {
+    runs: (
+        {'train.csv': f'ImageId,ClassId,EncodedPixels\na.jpg,cat,{_RUNS}\na.jpg,dog,{runs}\nb,,\n'},
+        'dog in a.jpg',
+    )
+    for runs in ('4990 20', '9', '1 5 3 5', 'one 5')
+}

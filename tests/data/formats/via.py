@@ -1,24 +1,10 @@
 """VIA 1 and 2."""
 
 import json
-from functools import partial
 from pathlib import Path
 
-from ..made import (
-    COUNT,
-    Sample,
-    boxes_of,
-    draw_all,
-)
-from ..planting import (
-    ESCAPE,
-    cut,
-    drop,
-    edit,
-    put,
-    remove,
-    replace,
-)
+from ..made import COUNT, Sample, boxes_of, draw_all
+from ..planting import ESCAPE, cut, drop, edit, put, remove, replace
 
 _IM0 = '_via_img_metadata', 'im0.png1000'
 _REGION = *_IM0, 'regions', 0
@@ -71,41 +57,65 @@ SAMPLES = [
     Sample(
         via,
         faults={
-            'image is a word': partial(edit, '*.json', put(*_IM0, 'im0.png')),
-            'no name': partial(edit, '*.json', drop(*_IM0, 'filename')),
-            'path leads out': partial(edit, '*.json', put(*_IM0, 'filename', ESCAPE)),
-            'region is a word': partial(edit, '*.json', put(*_REGION, 'cell')),
-            'no shape': partial(edit, '*.json', drop(*_REGION, 'shape_attributes')),
-            'coordinates missing': partial(
-                edit, '*.json', drop(*_REGION, 'shape_attributes', 'all_points_y')
+            'image is a word': edit('*.json', put(*_IM0, 'im0.png')),
+            'no name': edit('*.json', drop(*_IM0, 'filename')),
+            'path leads out': edit('*.json', put(*_IM0, 'filename', ESCAPE)),
+            'region is a word': edit('*.json', put(*_REGION, 'cell')),
+            'no shape': edit('*.json', drop(*_REGION, 'shape_attributes')),
+            'coordinates missing': edit(
+                '*.json', drop(*_REGION, 'shape_attributes', 'all_points_y')
             ),
-            'more x than y': partial(
-                edit, '*.json', put(*_REGION, 'shape_attributes', 'all_points_x', [1] * 9)
+            'more x than y': edit(
+                '*.json', put(*_REGION, 'shape_attributes', 'all_points_x', [1] * 9)
             ),
-            'points of words': partial(
-                edit,
-                '*.json',
-                put(*_REGION, 'shape_attributes', 'all_points_x', ['a', 'b', 'c', 'd']),
+            'points of words': edit(
+                '*.json', put(*_REGION, 'shape_attributes', 'all_points_x', ['a', 'b', 'c', 'd'])
             ),
-            'no class': partial(edit, '*.json', drop(*_REGION, 'region_attributes', 'kind')),
-            'empty class': partial(edit, '*.json', put(*_REGION, 'region_attributes', 'kind', ' ')),
-            'two check boxes': partial(
-                edit,
-                '*.json',
-                put(*_REGION, 'region_attributes', 'kind', dict(cell=True, dot=True)),
+            'no class': edit('*.json', drop(*_REGION, 'region_attributes', 'kind')),
+            'empty class': edit('*.json', put(*_REGION, 'region_attributes', 'kind', ' ')),
+            'two check boxes': edit(
+                '*.json', put(*_REGION, 'region_attributes', 'kind', dict(cell=True, dot=True))
             ),
-            'image missing': partial(remove, 'im0.png'),
+            'image missing': remove('im0.png'),
         },
         harmless={
-            'options are a list': partial(
-                edit, '*.json', put('_via_attributes', 'region', 'kind', 'options', ['cell'])
+            'options are a list': edit(
+                '*.json', put('_via_attributes', 'region', 'kind', 'options', ['cell'])
             ),
-            'attributes are a list': partial(edit, '*.json', put('_via_attributes', [])),
+            'attributes are a list': edit('*.json', put('_via_attributes', [])),
         },
         fatal={
-            'cut': partial(cut, '*.json'),
-            'list': partial(replace, '*.json', b'["regions", "file_attributes"]'),
+            'cut': cut('*.json'),
+            'list': replace('*.json', b'["regions", "file_attributes"]'),
         },
     ),
     Sample(via_exported),
 ]
+
+
+def _text(*regions: dict) -> dict[str, str]:
+    """Exported annotations of the class ``class``."""
+    common = dict(file_attributes={}, size=9)
+    images = dict(a=dict(filename='a.jpg', regions=list(regions)) | common)
+    images |= dict(b=dict(filename='b.jpg', regions=[]) | common)
+    return {'via.json': json.dumps(images)}
+
+
+def _region(label: str, **shape: object) -> dict:
+    return dict(shape_attributes=shape, region_attributes={'class': label})
+
+
+_CAT = _region('cat', name='rect', x=10, y=5, width=20, height=30)
+_OUTLINE = dict(all_points_x=[10, 20, 30, 30, 10], all_points_y=[5, 5, 5, 35, 35])
+_LINE = dict(cx=1, cy=2, all_points_x=[1, 2, 3], all_points_y=[1, 2, 1])
+
+TEXTS = {
+    'a rectangle': _text(_CAT),
+    'a polygon': _text(_region('cat', name='polygon', **_OUTLINE)),
+    'a name with spaces': _text(_region(' cat ', **_CAT['shape_attributes'])),
+}
+
+WRONG = {
+    str(name): (_text(_CAT, _region('dog', name=name, **_LINE)), f'{name} of dog')
+    for name in ('point', 'polyline', ['rect'], {}, None, 7)
+}

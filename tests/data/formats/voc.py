@@ -1,27 +1,12 @@
 """Pascal VOC: in folders, and next to the images."""
 
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
 from labelformat.formats.pascalvoc import PascalVOCObjectDetectionOutput
 
-from ..made import (
-    COUNT,
-    Sample,
-    as_labelformat,
-    draw_all,
-)
-from ..planting import (
-    ESCAPE,
-    copy_as,
-    cut,
-    link_up,
-    remove,
-    replace,
-    rewrite,
-    turn,
-)
+from ..made import COUNT, Sample, as_labelformat, draw_all
+from ..planting import ESCAPE, copy_as, cut, link_up, remove, replace, rewrite, turn
 
 # Each entity is ten of the one before it: &j; would be a billion letters.
 BILLION_LAUGHS = '<!DOCTYPE a [<!ENTITY a "x">{}]>'.format(
@@ -30,8 +15,8 @@ BILLION_LAUGHS = '<!DOCTYPE a [<!ENTITY a "x">{}]>'.format(
 
 
 def laugh(root: Path) -> None:
-    rewrite('*.xml', '<name>.*?</name>', '<name>&j;</name>', root)
-    rewrite('*.xml', '<annotation>', f'{BILLION_LAUGHS}<annotation>', root)
+    rewrite('*.xml', '<name>.*?</name>', '<name>&j;</name>')(root)
+    rewrite('*.xml', '<annotation>', f'{BILLION_LAUGHS}<annotation>')(root)
 
 
 _XML = '<xmin>.*?</xmin>'
@@ -58,41 +43,35 @@ def voc_beside(root: Path) -> Path:
 SAMPLES = [
     Sample(
         voc,
-        splits={None: 6},
         faults={
-            'cut': partial(cut, '*.xml'),
-            'binary': partial(replace, '*.xml', b'<annotation>\xff\xfe\x00\x80'),
+            'cut': cut('*.xml'),
+            'binary': replace('*.xml', b'<annotation>\xff\xfe\x00\x80'),
             'billion laughs': laugh,
-            'an entity that is a file': partial(
-                rewrite,
+            'an entity that is a file': rewrite(
                 '*.xml',
                 '<annotation>.*?<name>.*?</name>',
                 '<!DOCTYPE a [<!ENTITY a SYSTEM "file:///etc/passwd">]><annotation><object><name>&a;</name>',
             ),
-            'corner is a word': partial(rewrite, '*.xml', _XML, '<xmin>left</xmin>'),
-            'swapped corners': partial(rewrite, '*.xml', _XML, '<xmin>90</xmin>'),
-            'outside': partial(rewrite, '*.xml', '<xmax>.*?</xmax>', '<xmax>500</xmax>'),
-            'no class': partial(rewrite, '*.xml', '<name>.*?</name>', '<name> </name>'),
-            'another size': partial(rewrite, '*.xml', '<width>.*?</width>', '<width>300</width>'),
-            'image missing': partial(remove, '*.png'),
-            'image cut': partial(replace, '*.png', b'\x89PNG\r\n'),
-            'image truncated': partial(cut, '*.png'),
-            'label missing': partial(remove, '*.xml'),
-            'image turned': partial(turn, '*.png'),
+            'corner is a word': rewrite('*.xml', _XML, '<xmin>left</xmin>'),
+            'swapped corners': rewrite('*.xml', _XML, '<xmin>90</xmin>'),
+            'outside': rewrite('*.xml', '<xmax>.*?</xmax>', '<xmax>500</xmax>'),
+            'no class': rewrite('*.xml', '<name>.*?</name>', '<name> </name>'),
+            'another size': rewrite('*.xml', '<width>.*?</width>', '<width>300</width>'),
+            'image missing': remove('*.png'),
+            'image cut': replace('*.png', b'\x89PNG\r\n'),
+            'image truncated': cut('*.png'),
+            'label missing': remove('*.xml'),
+            'image turned': turn('*.png'),
         },
         harmless={
-            'size is a word': partial(
-                rewrite, '*.xml', '<width>.*?</width>', '<width>wide</width>'
+            'size is a word': rewrite('*.xml', '<width>.*?</width>', '<width>wide</width>'),
+            'path leads out': rewrite(
+                '*.xml', '<filename>.*?</filename>', f'<filename>{ESCAPE}</filename>'
             ),
-            'path leads out': partial(
-                rewrite, '*.xml', '<filename>.*?</filename>', f'<filename>{ESCAPE}</filename>'
-            ),
-            'two images of a name': partial(copy_as, '*.png', 'other/im0.png'),
+            'two images of a name': copy_as('*.png', 'other/im0.png'),
             'loop of links': link_up,
+            'a name space': rewrite('*.xml', '<annotation>', '<annotation xmlns="urn:x">'),
         },
     ),
-    Sample(
-        voc_beside,
-        splits={'train': 4, 'val': 2},
-    ),
+    Sample(voc_beside, splits={'train': 4, 'val': 2}),
 ]

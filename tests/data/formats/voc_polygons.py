@@ -1,7 +1,6 @@
 """Pascal VOC with polygons."""
 
 import re
-from functools import partial
 from pathlib import Path
 
 from ..made import Sample
@@ -30,15 +29,13 @@ SAMPLES = [
     Sample(
         voc_polygons,
         faults={
-            'no class': partial(rewrite, '*.xml', '<name>.*?</name>', '<name> </name>'),
-            'image missing': partial(remove, '*.png'),
-            'polygon outside': partial(rewrite, '*.xml', '<x2>.*?</x2>', '<x2>9000</x2>'),
+            'no class': rewrite('*.xml', '<name>.*?</name>', '<name> </name>'),
+            'image missing': remove('*.png'),
+            'polygon outside': rewrite('*.xml', '<x2>.*?</x2>', '<x2>9000</x2>'),
         },
         harmless={
-            'polygon of two corners, which is no mask': partial(
-                rewrite, '*.xml', '<x3>.*?</y5>', ''
-            ),
-            'corner of a polygon is a word': partial(rewrite, '*.xml', '<x2>.*?<', '<x2>left<'),
+            'polygon of two corners, which is no mask': rewrite('*.xml', '<x3>.*?</y5>', ''),
+            'corner of a polygon is a word': rewrite('*.xml', '<x2>.*?<', '<x2>left<'),
         },
     )
 ]

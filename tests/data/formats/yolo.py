@@ -1,26 +1,11 @@
 """YOLO: labelformat's, Roboflow's, CVAT's, darknet, polygons."""
 
-from functools import partial
 from pathlib import Path
 
 from labelformat.formats.yolov8 import YOLOv8ObjectDetectionOutput
 
-from ..made import (
-    COUNT,
-    NAMES,
-    SIZE,
-    Sample,
-    as_labelformat,
-    boxes_of,
-    draw,
-    draw_all,
-)
-from ..planting import (
-    cut,
-    remove,
-    replace,
-    rewrite,
-)
+from ..made import COUNT, NAMES, SIZE, Sample, as_labelformat, boxes_of, draw, draw_all
+from ..planting import cut, remove, replace, rewrite
 
 
 def plant_yaml_bomb(root: Path) -> None:
@@ -109,43 +94,32 @@ SAMPLES = [
         yolo,
         splits={'train': COUNT},
         faults={
-            'three numbers': partial(replace, 'im0.txt', b'0 0.5 0.5'),
-            'even polygon': partial(replace, 'im0.txt', b'0 0.1 0.1 0.5 0.1 0.5 0.5 0.2'),
-            'nan': partial(replace, 'im0.txt', b'0 nan 0.5 0.1 0.1'),
-            'binary': partial(replace, 'im0.txt', b'\xff\xfe\x00\x81'),
-            'image missing': partial(remove, '*.png'),
-            'image cut': partial(replace, '*.png', b'\x89PNG\r\n'),
-            'image truncated': partial(cut, '*.png'),
-            'folder missing': partial(rewrite, 'data.yaml', 'train: images', 'train: nowhere'),
-            'path leads out': partial(
-                rewrite, 'data.yaml', 'train: images', 'train: ../../../../etc'
-            ),
+            'three numbers': replace('im0.txt', b'0 0.5 0.5'),
+            'even polygon': replace('im0.txt', b'0 0.1 0.1 0.5 0.1 0.5 0.5 0.2'),
+            'nan': replace('im0.txt', b'0 nan 0.5 0.1 0.1'),
+            'binary': replace('im0.txt', b'\xff\xfe\x00\x81'),
+            'image missing': remove('*.png'),
+            'image cut': replace('*.png', b'\x89PNG\r\n'),
+            'image truncated': cut('*.png'),
+            'folder missing': rewrite('data.yaml', 'train: images', 'train: nowhere'),
+            'path leads out': rewrite('data.yaml', 'train: images', 'train: ../../../../etc'),
         },
         emptied={
-            'empty': partial(replace, 'im0.txt', b''),
-            'label missing': partial(remove, 'im0.txt'),
+            'empty': replace('im0.txt', b''),
+            'label missing': remove('im0.txt'),
         },
         harmless={
-            'wrong count of names': partial(rewrite, 'data.yaml', 'nc: 2', 'nc: 9'),
-            'unsafe yaml': partial(
-                rewrite,
-                'data.yaml',
-                '$',
-                'evil: !!python/object/apply:os.system ["touch /tmp/evil"]\n',
+            'wrong count of names': rewrite('data.yaml', 'nc: 2', 'nc: 9'),
+            'unsafe yaml': rewrite(
+                'data.yaml', '$', 'evil: !!python/object/apply:os.system ["touch /tmp/evil"]\n'
             ),
-            'cut yaml': partial(replace, 'data.yaml', b'names: [cell, dot\ntrain: images'),
-            'absolute path': partial(rewrite, 'data.yaml', 'path: .', 'path: /datasets/mine'),
+            'cut yaml': replace('data.yaml', b'names: [cell, dot\ntrain: images'),
+            'absolute path': rewrite('data.yaml', 'path: .', 'path: /datasets/mine'),
             'yaml bomb': plant_yaml_bomb,
         },
     ),
-    Sample(
-        yolo_roboflow,
-        splits={'train': 4, 'val': 2},
-    ),
-    Sample(
-        yolo_lists,
-        splits={'train': 4, 'val': 2},
-    ),
+    Sample(yolo_roboflow, splits={'train': 4, 'val': 2}),
+    Sample(yolo_lists, splits={'train': 4, 'val': 2}),
     Sample(darknet),
     Sample(yolo_polygons, splits={'train': COUNT}),
 ]
