@@ -121,7 +121,8 @@ ptnt train bccd
         Argument('folder', 'the project to create: a config and labels', Path),
     ),
     keywords=(
-        Option('format', 'recognised from the files by default', names=FORMAT_NAMES),
+        Option('format', 'format of the labels; recognised from the files by default',
+               names=FORMAT_NAMES),
         Option('task', 'detection, instance, semantic or classification; by default the one that '
                'uses most of the labels'),
         Option('pairs', 'patterns of the paths of images and masks, with {} for what both share: '
@@ -587,7 +588,7 @@ def _tables() -> Iterator[str]:
     """Tables: for what several commands share, for each larger command, and for all others."""
     commands = {
         command.name if part is command else f'{command.name} {part.name}': {
-            f'| `{_shown(argument)}` | {as_flags(argument.help)} |': _shown(argument).split()[0]
+            f'| `{_shown(argument)}` | {as_flags(argument.about)} |': _shown(argument).split()[0]
             for group in part.choices()
             for argument in group
             if argument.about
