@@ -35,6 +35,7 @@ from ptnt_mm.workbench.data.formats import FORMAT_NAMES, all_formats
 from ptnt_mm.workbench.data.labels import Labels, Outcome
 from ptnt_mm.workbench.data.recognise import read_labels, recognise, summary
 from ptnt_mm.workbench.data.tree import Tree
+from ptnt_mm.workbench.data.writers import WRITER_NAMES, all_writers
 from ptnt_mm.workbench.inference.source import Results
 from ptnt_mm.workbench.project.create import choose_task
 
@@ -59,10 +60,13 @@ def test_every_format_has_a_sample_and_is_in_the_help_and_the_docs():
     assert tested == set(FORMAT_NAMES), 'tests/data/formats has a module for each'
     (option,) = (o for o in parser_of('new')._actions if '--format' in o.option_strings)
     assert tuple(option.help.partition('Known: ')[2].split(', ')) == FORMAT_NAMES
+    tool = load_tool('dev/format_tables')
+    for file in tool.PAGES:
+        text = file.read_text()
+        assert text == tool.with_tables(text), 'python tools/dev/format_tables.py'
     page = (ROOT / 'docs' / 'formats.md').read_text()
-    written = load_tool('dev/format_tables').with_table(page)
-    assert page == written, 'python tools/dev/format_tables.py'
     assert re.findall(r'^\| `([a-z][\w-]*)` \|', page, re.M) == [f.name for f in all_formats()]
+    assert tuple(all_writers()) == WRITER_NAMES  # their modules have the names of their formats
 
 
 @pytest.mark.parametrize('sample', SAMPLES, ids=NAME)

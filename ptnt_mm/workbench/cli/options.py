@@ -16,6 +16,7 @@ from pathlib import Path
 
 from ptnt_mm.workbench.cli.arguments import Argument, Command, Option, Repeatable, Switch
 from ptnt_mm.workbench.data.formats import FORMAT_NAMES
+from ptnt_mm.workbench.data.writers import WRITER_NAMES
 
 # ---- Types of values, besides those of Python. argparse prints their errors.
 
@@ -268,7 +269,7 @@ ptnt infer photos model.onnx
                metavar='S'),
         Switch('draw', 'write no pictures', default=True, flags=('--no-draw',)),
         Option('labels', 'also write what a detector finds as label files, to correct them in '
-               'CVAT, Label Studio or LabelMe', choices=('coco', 'yolo', 'voc', 'labelme')),
+               'CVAT, Label Studio or LabelMe', choices=WRITER_NAMES),
         Option('tile', 'cut larger images into tiles of this side and merge their objects; for '
                'detectors. By default as in evaluations with the config; 0 for whole images',
                _TILE, metavar='PIXELS'),

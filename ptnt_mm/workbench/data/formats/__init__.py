@@ -1,25 +1,20 @@
-"""Label formats, a module each: what it is called, how it is recognised, and its reader.
+"""Label formats, a module each: what it is called, how it is recognised, and its reader."""
 
-A module has the name of its format, with _ for -, and declares it as ``FORMAT``. Listing the names,
-as the help does, imports none of them.
-"""
-
-import pkgutil
 from functools import cache
-from importlib import import_module
+from operator import attrgetter
 from typing import TYPE_CHECKING
+
+from ptnt_mm.utils.declarations import declared, names_in
 
 if TYPE_CHECKING:
     from ptnt_mm.workbench.data.reading.format import Format
 
-_MODULES = tuple(module.name for module in pkgutil.iter_modules(__path__))
-
-FORMAT_NAMES = tuple(name.replace('_', '-') for name in _MODULES)
+FORMAT_NAMES = names_in(__path__)
 """The values of ``--format``."""
 
 
 @cache
 def all_formats() -> tuple['Format', ...]:
     """The formats in the order in which they are tried."""
-    formats = (import_module(f'{__name__}.{name}').FORMAT for name in _MODULES)
-    return tuple(sorted(formats, key=lambda form: (form.order, form.name)))
+    formats = declared(__name__, FORMAT_NAMES, 'FORMAT')
+    return tuple(sorted(formats, key=attrgetter('order', 'name')))

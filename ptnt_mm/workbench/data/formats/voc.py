@@ -8,17 +8,15 @@ pixel.
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import count, takewhile
 from pathlib import Path, PurePosixPath
-from xml.etree.ElementTree import Element, SubElement, indent, tostring
+from xml.etree.ElementTree import Element
 
 from ptnt_mm.deploy.decoding import FORMATS
-from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted
 from ptnt_mm.workbench.data.labels import (
-    LabelledImage,
     LabelledObject,
     Labels,
     Outcome,
@@ -41,7 +39,7 @@ from ptnt_mm.workbench.data.reading.collector import (
 from ptnt_mm.workbench.data.reading.format import Format
 from ptnt_mm.workbench.data.tree import Tree
 
-_HALF = 0.5
+HALF = 0.5
 _SUFFIXES = {*FORMATS, '.xml'}
 _LISTS = {'val': 'val', 'test': 'test', 'train': 'train', 'trainval': None}
 """The lists of splits; the first with an image counts, so what is tested is not trained on."""
@@ -158,20 +156,20 @@ def _add(collector: Collector, file: Path, root: Element, split: str | None) -> 
 def _objects(labels: Labels, file: Path, root: Element) -> Iterator[LabelledObject]:
     for element in root.iter('object'):
         label = text_of(element, 'name')
-        corners = [number(text_of(element, f'bndbox/{key}')) for key in _CORNERS]
+        corners = [number(text_of(element, f'bndbox/{key}')) for key in CORNERS]
         points = _outline(element)
         if not label:
             labels.report(file, 'objects without a class')
             continue
         if all(map(math.isfinite, corners)):
-            box = box_between(*(value - _HALF for value in corners))
+            box = box_between(*(value - HALF for value in corners))
         elif points:
             box = box_around(points)
         else:
             parts = ', '.join(part.tag for part in element)
             labels.report(file, NO_NUMBERS, f'bndbox of {label}; it has {parts}', label)
             continue
-        ignored = _DIFFICULT if is_set(text_of(element, _DIFFICULT)) else ''
+        ignored = DIFFICULT if is_set(text_of(element, DIFFICULT)) else ''
         yield LabelledObject(label, box, [points] if points else None, ignored)
 
 
@@ -189,36 +187,8 @@ def _outline(element: Element) -> list[float]:
 
 
 _FEWEST = 4  # numbers of a line, which has no area
-_DIFFICULT = 'difficult'
-_CORNERS = ('xmin', 'ymin', 'xmax', 'ymax')
-
-
-def _write(_: Sequence[str], images: Sequence[LabelledImage], root: Path, folder: Path) -> None:
-    """Write a file for each image; masks and scores have no place in it."""
-    for image in images:
-        name = image.path.relative_to(root)
-        write_atomically(folder / name.with_suffix('.xml'), _xml_of(image, name.as_posix()))
-
-
-def _xml_of(image: LabelledImage, name: str) -> bytes:
-    top = Element('annotation')
-    SubElement(top, 'filename').text = name
-    size = SubElement(top, 'size')
-    for key, value in zip(('width', 'height', 'depth'), (*image.size, 3), strict=True):
-        SubElement(size, key).text = str(value)
-    for item in image.objects:
-        element = SubElement(top, 'object')
-        texts = dict(name=item.label, pose='Unspecified', truncated='0')
-        for key, value in (texts | {_DIFFICULT: str(int(bool(item.ignored)))}).items():
-            SubElement(element, key).text = value
-        box = SubElement(element, 'bndbox')
-        left, upper, width, height = item.box
-        corners = (left, upper, left + width, upper + height)
-        for key, value, most in zip(_CORNERS, corners, image.size * 2, strict=True):
-            SubElement(box, key).text = f'{min(value + _HALF, most):.2f}'
-    indent(top)
-    return tostring(top, encoding='utf-8')
-
+DIFFICULT = 'difficult'
+CORNERS = ('xmin', 'ymin', 'xmax', 'ymax')
 
 FORMAT = Format(
     __name__,
@@ -228,7 +198,6 @@ FORMAT = Format(
     order=40,
     find=_find,
     read=_read,
-    write=_write,
     note=(
         'Also from labelImg and Roboflow. The files are in `Annotations` or next to the images. '
         'The lists in `ImageSets/Main` may also have paths. Corners move by [half a '

@@ -1,11 +1,10 @@
 """The declaration of a label format."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
-from pathlib import Path
 
-from ptnt_mm.workbench.data.labels import LabelledImage, Labels
+from ptnt_mm.workbench.data.labels import Labels
 from ptnt_mm.workbench.data.tree import Tree
 
 
@@ -32,9 +31,6 @@ class Format:
         find: Searches a folder; returns a description of what was found, or an empty string.
         read: Reads the labels.
         note: What else the table in ``docs/formats.md`` says about it, in Markdown.
-        write: Writes labels, if annotation tools open this format: the names of the classes, the
-            images with polygons as masks, the folder that their names are relative to, and the
-            folder to write to.
         find_any: Searches with fewer signs, if the format or its task was asked for.
         signs: What it is recognised by.
     """
@@ -47,7 +43,6 @@ class Format:
     find: Callable[[Tree], str]
     read: Callable[[Tree], Labels]
     note: str = ''
-    write: Callable[[Sequence[str], Sequence[LabelledImage], Path, Path], None] | None = None
     find_any: Callable[[Tree], str] = lambda tree: ''
     signs: Signs = Signs.FILES
 
