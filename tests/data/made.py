@@ -57,6 +57,14 @@ def draw(file: Path, i: int) -> Path:
     return file
 
 
+def noise(file: Path, seed: int = 0, size: tuple[int, int] = (WIDTH, HEIGHT)) -> Path:
+    """Draw a picture that differs from those of other seeds."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    pixels = np.random.default_rng(seed).integers(0, 255, (*size[::-1], 3), np.uint8)
+    Image.fromarray(pixels).save(file)
+    return file
+
+
 def draw_all(folder: Path, suffix: str = '.png', first: int = 0, count: int = COUNT) -> list[Path]:
     return [draw(folder / f'im{i}{suffix}', i) for i in range(first, first + count)]
 

@@ -9,9 +9,7 @@ from functools import cache
 from operator import attrgetter
 from pathlib import Path
 
-import numpy as np
 import pytest
-from PIL import Image
 from repository import ROOT
 from tools.workplace import load_tool
 
@@ -84,8 +82,7 @@ def test_a_folder_is_recognised_and_its_labels_are_those_that_were_written(
 def files_in(root: Path, files: dict[str, str | bytes]) -> Path:
     """Two pictures, with label files."""
     for i, name in enumerate(('a.jpg', 'b.jpg')):
-        pixels = np.random.default_rng(i).integers(0, 255, (made.HEIGHT, made.WIDTH, 3), np.uint8)
-        Image.fromarray(pixels).save(root / name)
+        made.noise(root / name, i)
     for name, content in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_bytes(content.encode() if isinstance(content, str) else content)

@@ -5,26 +5,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from data.formats.csv import csv_tensorflow
 from data.formats.voc import voc
-from data.made import read
+from data.made import BOX, noise, read
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.data.boxes import REPEAT_RULES, Listed
 from ptnt_mm.workbench.data.labels import Labels, ignored_regions
 from ptnt_mm.workbench.data.recognise import recognise
 from ptnt_mm.workbench.data.tree import Tree
 
-_WIDTH, _HEIGHT = 100, 50
-_BOX = (10.0, 5.0, 20.0, 30.0)  # x, y, width, height of the objects below
-
 
 def draw(root: Path, *names: str) -> Path:
     for i, name in enumerate(names or ('a.jpg', 'b.jpg')):
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        pixels = np.random.default_rng(i).integers(0, 255, (_HEIGHT, _WIDTH, 3), np.uint8)
-        Image.fromarray(pixels).save(root / name)
+        noise(root / name, i)
     return root
 
 
@@ -136,7 +130,7 @@ def via(root: Path, *regions: dict, attributes: dict | None = None) -> Path:
 
 SHAPES = {
     'polygon': (
-        dict(all_points_x=[10, 20, 30, 30, 10], all_points_y=[5, 5, 5, 35, 35]), _BOX,
+        dict(all_points_x=[10, 20, 30, 30, 10], all_points_y=[5, 5, 5, 35, 35]), BOX,
     ),
     'circle': (dict(cx=30, cy=20, r=10), (20, 10, 20, 20)),
     'ellipse': (dict(cx=50, cy=25, rx=20, ry=10, theta=0), (30, 15, 40, 20)),

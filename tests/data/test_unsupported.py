@@ -5,11 +5,9 @@ import re
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
-from PIL import Image
 
-from data.made import read
+from data.made import noise, read
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.data.recognise import recognise
 from ptnt_mm.workbench.data.tree import Tree
@@ -17,9 +15,7 @@ from ptnt_mm.workbench.data.unsupported import unsupported_labels
 
 
 def draw(file: Path) -> Path:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    Image.fromarray(np.random.default_rng(0).integers(0, 255, (24, 32, 3), np.uint8)).save(file)
-    return file
+    return noise(file, size=(32, 24))
 
 
 _VIA_3 = {

@@ -1,6 +1,5 @@
 """Unusual but legal labels of every format: encodings, addresses, names, numbers after boxes."""
 
-import json
 import unicodedata
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 from PIL import Image
 
 from data.formats import SAMPLES
+from data.formats.coco import one_box_each
 from data.formats.labelme import labelme
 from data.formats.object_masks import object_masks
 from data.formats.voc import voc
@@ -91,16 +91,8 @@ def test_another_encoding_is_named_with_its_file(tmp_path: Path):
 
 def _coco(root: Path, *names: str) -> Path:
     """A file that has other names for images than their files have."""
-    size = dict(zip(('width', 'height'), drawn.SIZE, strict=True))
-    content = dict(
-        images=[dict(id=i, file_name=name, **size) for i, name in enumerate(names)],
-        annotations=[
-            dict(id=i, image_id=i, category_id=1, bbox=[1 + i, 5, 20, 30])
-            for i, _ in enumerate(names)
-        ],
-        categories=[dict(id=1, name='cat')],
-    )
-    (root / 'labels.json').write_text(json.dumps(content))
+    lefts = {name: i for i, name in enumerate(names, start=1)}
+    (root / 'labels.json').write_text(one_box_each(lefts, drawn.SIZE))
     return root
 
 
