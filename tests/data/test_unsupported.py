@@ -11,7 +11,7 @@ from data.made import noise, read
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.data.recognise import recognise
 from ptnt_mm.workbench.data.tree import Tree
-from ptnt_mm.workbench.data.unsupported import unsupported_labels
+from ptnt_mm.workbench.data.unsupported import KNOWN, unsupported_labels
 
 
 def draw(file: Path) -> Path:
@@ -25,7 +25,7 @@ _VIA_3 = {
     'metadata': {'1_x': {'vid': '1', 'flg': 0, 'z': [], 'xy': [2, 1, 2, 8, 9], 'av': {'1': 'cat'}}},
 }
 
-FOREIGN = {
+UNSUPPORTED = {
     'VIA 3': ('via3.json', _VIA_3, 'JSON of VIA 3'),
     'VIA 2 CSV': (
         'via.csv',
@@ -120,13 +120,19 @@ FOREIGN = {
     'TFRecord': ('train.tfrecord', 'x', 'TFRecord'),
     'MATLAB, all in one': ('labels.mat', 'MATLAB 5.0 MAT-file', 'MATLAB files'),
     'NumPy': ('masks.npz', 'PK', 'NumPy arrays'),
+    'parquet': ('train.parquet', 'PAR1', 'a table of images and labels'),
     'an unknown form': ('x.json', [{'pic': 'a.jpg', 'what': 1}, {'pic': 'b.jpg'}], 'unknown'),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize('kind', FOREIGN)
+def test_every_unsupported_format_has_an_example():
+    names = [name for *_, name in UNSUPPORTED.values()]
+    assert all(any(re.search(name, form.name) for name in names) for form in KNOWN)
+
+
+@pytest.mark.parametrize('kind', UNSUPPORTED)
 def test_what_was_seen_is_named(tmp_path: Path, kind: str):
-    file, content, name = FOREIGN[kind]
+    file, content, name = UNSUPPORTED[kind]
     for image in ('a.jpg', 'b.jpg'):
         draw(tmp_path / 'images' / image)
     path = tmp_path / file

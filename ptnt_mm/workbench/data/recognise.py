@@ -21,7 +21,7 @@ from ptnt_mm.workbench.data.reading.collector import DAMAGED, EMPTY, UNREADABLE
 from ptnt_mm.workbench.data.reading.format import Format, Signs
 from ptnt_mm.workbench.data.reading.mask_pairs import find_pairs, has_folder_of_masks
 from ptnt_mm.workbench.data.tree import Tree
-from ptnt_mm.workbench.data.unsupported import Seen, unsupported_labels
+from ptnt_mm.workbench.data.unsupported import UnsupportedFiles, unsupported_labels
 
 CUT_OFF = 'it is truncated, or is not JSON or XML'
 
@@ -239,7 +239,7 @@ def _report_spellings(labels: Labels) -> None:
             labels.notes.append(f'{what}: {first_few(map(repr, names))}')
 
 
-def _refuse_folders(tree: Tree, why: str, seen: list[Seen]) -> None:
+def _refuse_folders(tree: Tree, why: str, seen: list[UnsupportedFiles]) -> None:
     """Refuse to read folders as classes if files contain labels; tables may accompany folders."""
     lines = [f'\n    {item.line(tree)}' for item in seen if item.format.kind != 'table']
     if lines:
