@@ -128,7 +128,7 @@ Plant = Callable[[Path], object]
 """Plants a fault in a sample, whose folder it gets."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # so that samples can be keys
 class Sample:
     """A small data set in a format.
 

@@ -9,7 +9,9 @@ from functools import cache
 from operator import attrgetter
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 from repository import ROOT
 from tools.workplace import load_tool
 
@@ -45,12 +47,11 @@ def intact(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Sample], tuple
     """Write a sample and read it, once."""
 
     @cache
-    def written(name: str) -> tuple[Path, Labels]:
-        (sample,) = (sample for sample in SAMPLES if sample.name == name)
-        root = sample.write(tmp_path_factory.mktemp(name))
+    def written(sample: Sample) -> tuple[Path, Labels]:
+        root = sample.write(tmp_path_factory.mktemp(sample.name))
         return root, read(root)
 
-    return lambda sample: written(sample.name)
+    return written
 
 
 def test_every_format_has_a_sample_and_is_in_the_help_and_the_docs():
@@ -364,6 +365,19 @@ def test_a_format_that_cannot_be_read_is_not_replaced_by_a_stray_file(tmp_path: 
     assert recognise(Tree(tmp_path)).format.name == 'coco'
 
 
+def test_masks_are_searched_for_beside_label_files_only_in_a_folder_of_masks(tmp_path: Path):
+    """Comparing the names of many pictures takes long."""
+    images = voc(tmp_path) / 'JPEGImages'
+    for i in range(made.COUNT):
+        Image.fromarray(made.class_mask(i)).save(images / f'im{i}_mask.png')
+    assert not recognise(Tree(tmp_path)).others
+    (tmp_path / 'masks').mkdir()
+    for file in images.glob('*_mask.png'):
+        file.rename(tmp_path / 'masks' / file.name)
+    (other,) = recognise(Tree(tmp_path)).others
+    assert '`format=class-masks`' in other
+
+
 @pytest.mark.parametrize('with_box', [True, False])
 def test_polygons_of_voc_are_masks(tmp_path: Path, with_box: bool):
     voc(tmp_path)
@@ -434,8 +448,8 @@ def test_what_coco_files_have_and_a_project_has_not_is_noted(
 def test_greys_are_classes(tmp_path: Path, values, classes, indices):
     class_masks(tmp_path)
     for file in (tmp_path / 'masks').iterdir():
-        pixels = made.np.array(values, made.np.uint8)[made.np.asarray(made.Image.open(file))]
-        made.Image.fromarray(pixels).save(file)
+        pixels = np.array(values, np.uint8)[np.asarray(Image.open(file))]
+        Image.fromarray(pixels).save(file)
     labels = read(tmp_path)
     assert (labels.classes, labels.mask_indices) == (classes, indices)
 
@@ -453,8 +467,8 @@ def test_greys_are_classes(tmp_path: Path, values, classes, indices):
 def test_black_and_white_has_the_names_of_a_table(tmp_path: Path, file, content, classes):
     class_masks(tmp_path)
     for mask in (tmp_path / 'masks').iterdir():
-        pixels = made.np.asarray(made.Image.open(mask))
-        made.Image.fromarray((pixels > 0).astype('uint8') * 255).save(mask)
+        pixels = np.asarray(Image.open(mask))
+        Image.fromarray((pixels > 0).astype('uint8') * 255).save(mask)
     (tmp_path / file).write_text(content)
     labels = read(tmp_path)
     assert (labels.classes, labels.mask_indices) == (classes, {0: 0, 255: 1})
@@ -463,7 +477,7 @@ def test_black_and_white_has_the_names_of_a_table(tmp_path: Path, file, content,
 def test_values_of_no_class_are_named_with_their_masks(tmp_path: Path):
     colour_masks(tmp_path)
     mask = next(tmp_path.rglob('im0_L.png'))
-    made.Image.new('RGB', made.SIZE, (1, 2, 3)).save(mask)
+    Image.new('RGB', made.SIZE, (1, 2, 3)).save(mask)
     (problem,) = read(tmp_path).problems
     assert problem.file == mask and problem.detail == '1,2,3'
 
