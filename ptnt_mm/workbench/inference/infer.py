@@ -68,7 +68,7 @@ def infer(
             for classifiers; segmenters have no scores and refuse it.
         draw: If False, write no pictures.
         labels: Also write what a detector finds as label files, to correct them in CVAT, Label
-            Studio or LabelMe: 'coco', 'yolo', 'voc' or 'labelme'.
+            Studio or LabelMe: 'coco', 'labelme', 'voc' or 'yolo'.
         tile: Cut larger images into tiles of this side and merge their objects; for detectors. By
             default as in evaluations with the config; 0 for whole images.
         overlap: Share of a tile that overlaps the next one: 0.2 by default.

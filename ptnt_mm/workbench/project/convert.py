@@ -11,10 +11,10 @@ from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted, first_few
 from ptnt_mm.workbench.data.class_masks import IGNORED, read_values, save_mask, write_names
-from ptnt_mm.workbench.data.formats.coco import write_file
 from ptnt_mm.workbench.data.labels import LabelledImage, Labels, counted_classes
 from ptnt_mm.workbench.data.many_files import on_threads
 from ptnt_mm.workbench.data.masks import BACKGROUND, draw_mask, with_rectangle
+from ptnt_mm.workbench.data.writers.coco import write_file
 
 Splits = Mapping[str, Sequence[LabelledImage]]
 Roots = Mapping[str, Path]

@@ -92,9 +92,8 @@ def create_project(
         data: The folder of images and labels, or YOLO's data.yaml in it; only read.
         folder: The project; created completely or not at all.
         on_line: Called with each line about what was found and chosen.
-        format: coco, coco-panoptic, voc, voc-polygons, yolo, cvat, labelme, via, kitti, csv,
-            run-lengths, object-masks, class-masks, numbered-masks or folders; recognised by
-            default.
+        format: Format of the labels; recognised from the files by default. docs/formats.md lists
+            all.
         task: detection, instance, semantic or classification; by default the one that uses most of
             the labels.
         pairs: Patterns of the paths of images and masks, with {} for what both share:

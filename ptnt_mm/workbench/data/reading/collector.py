@@ -1,7 +1,7 @@
-"""Base classes of label formats and their readers."""
+"""Collects the labels of a data set, and reads the files that have them."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import compress
 from pathlib import Path, PurePosixPath
@@ -51,33 +51,6 @@ EMPTY = 'it is empty'
 NO_NUMBERS = 'objects without usable coordinates'
 ONLY_CLASS = 'object'  # of objects without a class
 NO_AREA = 'shapes that are neither boxes nor areas'
-
-
-@dataclass(frozen=True)
-class Format:
-    """A way to store labels.
-
-    Attributes:
-        name: Its name for ``--format``.
-        title: Its usual name.
-        looks_for: A description of the files that identify it.
-        tasks: Tasks that it has labels for.
-        find: Searches a folder; returns a description of what was found, or an empty string.
-        read: Reads the labels.
-        write: Writes labels, if annotation tools open this format: the names of the classes, the
-            images with polygons as masks, the folder that their names are relative to, and the
-            folder to write to.
-        find_any: Searches with fewer signs, if the format or its task was asked for.
-    """
-
-    name: str
-    title: str
-    looks_for: str
-    tasks: tuple[str, ...]
-    find: Callable[[Tree], str]
-    read: Callable[[Tree], Labels]
-    write: Callable[[Sequence[str], Sequence[LabelledImage], Path, Path], None] | None = None
-    find_any: Callable[[Tree], str] = lambda tree: ''
 
 
 @dataclass(frozen=True)
