@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from PIL import Image
 from repository import ROOT
-from tools.workplace import load_tool
 
 from data import made
 from data.formats import SAMPLES, TEXTS, WRONG
@@ -59,10 +58,6 @@ def test_every_format_has_a_sample_and_is_in_the_help_and_the_docs():
     assert tested == set(FORMAT_NAMES), 'tests/data/formats has a module for each'
     (option,) = (o for o in parser_of('new')._actions if '--format' in o.option_strings)
     assert tuple(option.help.partition('Known: ')[2].split(', ')) == FORMAT_NAMES
-    tool = load_tool('dev/format_tables')
-    for file in tool.PAGES:
-        text = file.read_text()
-        assert text == tool.with_tables(text), 'python tools/dev/format_tables.py'
     page = (ROOT / 'docs' / 'formats.md').read_text()
     assert re.findall(r'^\| `([a-z][\w-]*)` \|', page, re.M) == [f.name for f in all_formats()]
     assert tuple(all_writers()) == WRITER_NAMES  # their modules have the names of their formats

@@ -8,7 +8,6 @@ import pytest
 from PIL import Image
 
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.workbench.cli.commands import COMMANDS
 from ptnt_mm.workbench.cli.main import run as run_command
 from ptnt_mm.workbench.data.masks import encode_mask
 from ptnt_mm.workbench.data.recognise import read_labels, recognise

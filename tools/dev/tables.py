@@ -5,7 +5,7 @@ python tools/dev/tables.py
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from mmengine.registry import HOOKS, MODELS, Registry
@@ -17,8 +17,11 @@ from ptnt_mm.workbench.check.rules import RULES, Rule
 from ptnt_mm.workbench.cli.arguments import Argument, Command, Option, Switch
 from ptnt_mm.workbench.cli.commands import COMMANDS
 from ptnt_mm.workbench.cli.flags import as_flags
+from ptnt_mm.workbench.data.formats import all_formats
+from ptnt_mm.workbench.data.writers import all_writers
 
 _DOCS = Path(__file__).resolve().parents[2] / 'docs'
+_LITERAL = re.compile(r'"([^"]+)"|(<\w+>)')  # a key or a tag
 
 _FEWEST_ROWS = 6  # of a command with its own table, those above included
 _HEAD = '\n| Argument | Meaning |\n|---|---|'
@@ -72,13 +75,43 @@ def _as_help_shows(argument: Argument) -> str:
     return ', '.join(argument.words) + ('' if isinstance(argument, Switch) else f' {value}')
 
 
+def _table(*rows: Sequence[str]) -> Iterator[str]:
+    """The lines of a table, whose first row is its head."""
+    head, *others = (f'| {" | ".join(cells)} |' for cells in rows)
+    yield from ('', head, '|---' * len(rows[0]) + '|', *others)
+
+
+def _formats() -> Iterator[str]:
+    """A row for each label format."""
+    rows = (
+        (f'`{form.name}`', form.title, ', '.join(form.tasks), _signs(form.looks_for), form.note)
+        for form in all_formats()
+    )
+    return _table(('`--format`', 'Format', 'Tasks', 'Recognised by', 'Notes'), *rows)
+
+
+def _writers() -> Iterator[str]:
+    """A row for each format that labels are written in."""
+    rows = (
+        (f'`{name}`', writer.files, writer.scores, writer.masks or 'no place; a line says so')
+        for name, writer in all_writers().items()
+    )
+    return _table(('`--labels`', 'Files in `OUT/labels`', 'Score', 'Masks'), *rows)
+
+
+def _signs(text: str) -> str:
+    """What a format is recognised by, with keys and tags as code."""
+    return _LITERAL.sub(lambda found: f'`{found[1] or found[2]}`', as_flags(text))
+
+
 def _rules() -> Iterator[str]:
     """A row for each rule about a setting."""
-    yield '\n| Setting | Finding | When | What it says |\n|---|---|---|---|'
-    for rule in RULES:
-        says = '; '.join(filter(None, (rule.what, rule.advice)))
-        cells = _settings_of(rule), rule.severity, _when(rule), _without_values(as_flags(says))
-        yield f'| {" | ".join(cells)} |'
+    return _table(('Setting', 'Finding', 'When', 'What it says'), *map(_row_of_rule, RULES))
+
+
+def _row_of_rule(rule: Rule) -> tuple[str, ...]:
+    says = '; '.join(filter(None, (rule.what, rule.advice)))
+    return _settings_of(rule), rule.severity, _when(rule), _without_values(as_flags(says))
 
 
 def _when(rule: Rule) -> str:
@@ -127,6 +160,8 @@ def _hooks() -> Iterator[str]:
 PAGES: dict[str, dict[str, Callable[[], Iterator[str]]]] = {
     'options.md': {'options': _options},
     'check_rules.md': {'rules': _rules},
+    'formats.md': {'formats': _formats},
+    'inference.md': {'writers': _writers},
     'config_reference.md': {'backbones': _backbones, 'necks': _necks, 'hooks': _hooks},
 }
 """For each page its tables, which stand between marks: <!-- options --> and <!-- /options -->."""

@@ -8,6 +8,7 @@ from ptnt_mm.utils.text import from_here
 from ptnt_mm.workbench.cli.arguments import Argument, Command, Option
 from ptnt_mm.workbench.cli.loading import importing
 from ptnt_mm.workbench.cli.values import at_least, number, patterns, positive, tile
+from ptnt_mm.workbench.data.formats import FORMAT_NAMES
 
 # fmt: off
 COMMAND = Command(
@@ -23,9 +24,8 @@ ptnt train bccd
         Argument('folder', 'the project to create: a config and labels', Path),
     ),
     keywords=(
-        Option('format', 'coco, coco-panoptic, voc, voc-polygons, yolo, cvat, labelme, via, kitti, '
-               'csv, run-lengths, object-masks, class-masks, numbered-masks or folders; '
-               'recognised by default'),
+        Option('format', 'format of the labels; recognised from the files by default',
+               names=FORMAT_NAMES),
         Option('task', 'detection, instance, semantic or classification; by default the one that '
                'uses most of the labels'),
         Option('pairs', 'patterns of the paths of images and masks, with {} for what both share: '
