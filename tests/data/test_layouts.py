@@ -12,7 +12,7 @@ from data.formats.coco import one_box_each
 from data.made import noise, read
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.data.boxes import Boxes, near_the_corner
-from ptnt_mm.workbench.data.copies import alike, look
+from ptnt_mm.workbench.data.copies import similar_images, thumbnail
 from ptnt_mm.workbench.data.labels import LabelledImage, Labels
 from ptnt_mm.workbench.data.recognise import recognise
 from ptnt_mm.workbench.data.tree import Tree
@@ -220,8 +220,8 @@ def test_boxes_near_the_corner(change: Callable, is_near: bool):
 def test_mirrored_copies_look_alike():
     rng = np.random.default_rng(0)
     pixels = [rng.integers(0, 255, (16, 16), np.uint8) for _ in range(3)]
-    looks = np.stack([look(Image.fromarray(p)) for p in (*pixels, pixels[1][:, ::-1])])
-    assert alike(looks) == [[1, 3]]
+    thumbnails = np.stack([thumbnail(Image.fromarray(p)) for p in (*pixels, pixels[1][:, ::-1])])
+    assert similar_images(thumbnails) == [[1, 3]]
 
 
 def test_equal_files_of_two_classes_are_said(tmp_path: Path):

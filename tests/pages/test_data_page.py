@@ -31,7 +31,7 @@ from ptnt_mm.workbench.data.labels import LabelledObject
 from ptnt_mm.workbench.data.reading.collector import Collector
 from ptnt_mm.workbench.data.tree import Tree
 from ptnt_mm.workbench.pages.data import content, network_input
-from ptnt_mm.workbench.pages.data.network_input import shown
+from ptnt_mm.workbench.pages.data.network_input import as_picture
 from ptnt_mm.workbench.pages.data.problems import group_problems
 from ptnt_mm.workbench.pages.data.splits import read_data, resized
 from ptnt_mm.workbench.project import create
@@ -124,7 +124,7 @@ def test_a_picture_has_the_colours_of_its_file(key, value):
     settings = {key: value for key, value in settings.items() if key != 'type'}
     batch = dict(inputs=[loaded], data_samples=None)
     given = DetDataPreprocessor(**settings)(batch, True)['inputs'][0]
-    assert np.array_equal(shown(given, view), rgb)
+    assert np.array_equal(as_picture(given, view), rgb)
 
 
 @pytest.mark.parametrize(

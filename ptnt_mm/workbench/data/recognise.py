@@ -10,7 +10,7 @@ from PIL import Image
 from ptnt_mm.deploy.decoding import unread_pictures
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted, first_few, printable, spellings, unknown_name
-from ptnt_mm.workbench.data.copies import look
+from ptnt_mm.workbench.data.copies import thumbnail
 from ptnt_mm.workbench.data.formats import FORMAT_NAMES, all_formats, class_masks, numbered_masks
 from ptnt_mm.workbench.data.image_files import decoded
 from ptnt_mm.workbench.data.labels import TASKS, LabelledImage, Labels, Outcome, counted_classes
@@ -209,7 +209,7 @@ def skip_damaged(labels: Labels) -> None:
 
     def why_damaged(image: LabelledImage) -> str:
         def keep(pixels: Image.Image) -> None:
-            labels.looks[image.path] = look(pixels)
+            labels.thumbnails[image.path] = thumbnail(pixels)
 
         return decoded(image.path, keep)[0]
 

@@ -355,7 +355,7 @@ def _start(profile: Profile) -> str:
 def _problems(tree: Tree, labels: Labels) -> str:
     lines = (
         printable(
-            f'{_shown(tree, problem.file)}: {problem.title}: {problem.detail}'.rstrip(': '),
+            f'{_where(tree, problem.file)}: {problem.title}: {problem.detail}'.rstrip(': '),
             _LONGEST,
         )
         for problem in labels.problems
@@ -363,5 +363,5 @@ def _problems(tree: Tree, labels: Labels) -> str:
     return '\n'.join(lines) + '\n'
 
 
-def _shown(tree: Tree, file: Path) -> str:
+def _where(tree: Tree, file: Path) -> str:
     return str(tree.relative(file)) if file.is_relative_to(tree.root) else str(file)

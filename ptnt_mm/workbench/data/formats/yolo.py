@@ -91,7 +91,7 @@ class _Settings:
     @cached_property
     def places(self) -> list[tuple[str, str, Path | None]]:
         """The splits: each with a path as written, and the folder or list, if found."""
-        return [(split, name, self.place(name, split)) for split, name in _named(self.content)]
+        return [(split, name, self.path_of(name, split)) for split, name in _named(self.content)]
 
     @property
     def found(self) -> set[Path]:
@@ -126,7 +126,7 @@ class _Settings:
         paths = [set(_parts(f'{self.root}/{name}')) for _, name in _named(self.content)]
         return set.intersection(*paths) if paths else set()
 
-    def place(self, name: str, split: str) -> Path | None:
+    def path_of(self, name: str, split: str) -> Path | None:
         """A folder or list in the settings, inside the data.
 
         Paths are relative to ``path``, if it exists, otherwise to the settings' folder. Roboflow
@@ -180,7 +180,7 @@ def _read(tree: Tree) -> Labels:
     homes = _homes_of(tree)
     settings, *others = _settings(tree) or [_Settings(tree, None, {})]
     names = _names(tree, settings, labels)
-    images = _listed(tree, homes, settings, labels)
+    images = _images_of_splits(tree, homes, settings, labels)
     used, without, indices = Counter(), Counter(), set()
     found: list[tuple[Path, LabelledImage, list[str]]] = []
     for path, split in images:
@@ -331,7 +331,7 @@ def _names(tree: Tree, settings: _Settings, labels: Labels) -> _Names:
     content = settings.content
     given, lists = content.get('names'), {}
     if isinstance(given, str):  # darknet's file
-        place = settings.place(given, 'train')
+        place = settings.path_of(given, 'train')
         given = _lines(place, labels) if place is not None else []
     if not given:
         for file in tree.with_suffix('.txt', '.names'):
@@ -373,7 +373,7 @@ def _numbered(names: list | dict) -> dict[int, str]:
     }
 
 
-def _listed(
+def _images_of_splits(
     tree: Tree, homes: _Homes, settings: _Settings, labels: Labels
 ) -> list[tuple[Path, str | None]]:
     """The images of the splits, without duplicates.

@@ -67,7 +67,7 @@ class _Written:
         return f'{self.item.label} [{numbers}] in {self.image.path.name} ({width}x{height})'
 
     @property
-    def listed(self) -> Listed:
+    def for_rules(self) -> Listed:
         """The object in the form that the rules about repeated ones take."""
         item, place = self.item, (self.image.path, self.item.box)
         return Listed(place, item.label, bool(item.ignored), item.segmentation)
@@ -252,7 +252,7 @@ class Collector:
 
     def _without_repeats(self, entries: list[_Written]) -> list[_Written]:
         left = np.ones(len(entries), bool)
-        for rule, chosen in judge_repeats([entry.listed for entry in entries]):
+        for rule, chosen in judge_repeats([entry.for_rules for entry in entries]):
             left &= self._report(rule, chosen, entries)
         return [entry for entry, is_left in zip(entries, left, strict=True) if is_left]
 
@@ -260,7 +260,7 @@ class Collector:
         """Report the chosen objects, (N,) bool; return which of all are kept."""
         for entry in compress(entries, chosen):
             self.labels.report(entry.file, rule.what, str(entry), entry.item.label, rule.outcome)
-        return rule.left(chosen)
+        return rule.remaining(chosen)
 
     def _add_images(self, entries: list[_Written]) -> None:
         """Add the images with their objects, without those that lost all."""
