@@ -19,6 +19,7 @@ from ptnt_mm.workbench.cli.commands import COMMANDS
 from ptnt_mm.workbench.cli.flags import as_flags
 from ptnt_mm.workbench.data.formats import all_formats
 from ptnt_mm.workbench.data.writers import all_writers
+from ptnt_mm.workbench.project.detectors import names_by_task
 
 _DOCS = Path(__file__).resolve().parents[2] / 'docs'
 _LITERAL = re.compile(r'"([^"]+)"|(<\w+>)')  # a key or a tag
@@ -88,6 +89,14 @@ def _formats() -> Iterator[str]:
         for form in all_formats()
     )
     return _table(('`--format`', 'Format', 'Tasks', 'Recognised by', 'Notes'), *rows)
+
+
+def _detectors() -> Iterator[str]:
+    """A row for the models of each task."""
+    rows = (
+        (task, ', '.join(f'`{name}`' for name in names)) for task, names in names_by_task().items()
+    )
+    return _table(('Task', '`--detector`, the default first'), *rows)
 
 
 def _writers() -> Iterator[str]:
@@ -160,6 +169,7 @@ def _hooks() -> Iterator[str]:
 PAGES: dict[str, dict[str, Callable[[], Iterator[str]]]] = {
     'options.md': {'options': _options},
     'check_rules.md': {'rules': _rules},
+    'data.md': {'detectors': _detectors},
     'formats.md': {'formats': _formats},
     'inference.md': {'writers': _writers},
     'config_reference.md': {'backbones': _backbones, 'necks': _necks, 'hooks': _hooks},

@@ -98,9 +98,8 @@ def create_project(
             the labels.
         pairs: Patterns of the paths of images and masks, with {} for what both share:
             'images/{}.jpg masks/{}_m.png'; by default, their names are compared.
-        detector: gfl, atss, tood, rtmdet, retinanet or cascade for boxes; mask_rcnn, condinst,
-            solov2 or rtmdet_ins for masks; semantic_fpn, segformer or upernet for class masks; the
-            first of each by default.
+        detector: The detector, segmenter or classifier; by default gfl for boxes, mask_rcnn for
+            object masks, semantic_fpn for class masks. docs/data.md lists all.
         backbone: Such as ptnt_s, tnt_s, efficientnet_lite0, resnet18, swin_t, or a registered class
             with its arguments; by default one whose pretrained weights are available.
         weights: Weights of the backbone: a file, an address, hf:OWNER/NAME, a name from ptnt

@@ -8,6 +8,7 @@ from ptnt_mm.utils.text import from_here
 from ptnt_mm.workbench.cli.arguments import Argument, Command, Option
 from ptnt_mm.workbench.cli.loading import importing
 from ptnt_mm.workbench.cli.values import at_least, number, patterns, positive, tile
+from ptnt_mm.workbench.config.zoo import detector_names
 from ptnt_mm.workbench.data.formats import FORMAT_NAMES
 
 # fmt: off
@@ -32,9 +33,9 @@ ptnt train bccd
                "'images/{}.jpg masks/{}_m.png'; by default, their names are compared",
                patterns,
                metavar='PATTERNS'),
-        Option('detector', 'gfl, atss, tood, rtmdet, retinanet or cascade for boxes; mask_rcnn, '
-               'condinst, solov2 or rtmdet_ins for masks; semantic_fpn, segformer or upernet for '
-               'class masks; the first of each by default', metavar='NAME'),
+        Option('detector', 'the detector, segmenter or classifier; by default gfl for boxes, '
+               'mask_rcnn for object masks, semantic_fpn for class masks', metavar='NAME',
+               names=detector_names()),
         Option('backbone', 'such as ptnt_s, tnt_s, efficientnet_lite0, resnet18, swin_t, or a '
                'registered class with its arguments; by default one whose pretrained weights are '
                'available'),
