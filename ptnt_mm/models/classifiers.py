@@ -14,10 +14,14 @@ from ptnt_mm.weights.networks import family
 
 
 def classifiers() -> dict[str, tuple[type[Backbone], str]]:
-    """Network and arch by the names of classifiers, such as 'small', 's', 'tnt_small', 'tnt_s'."""
+    """Network and arch by the names of classifiers, such as 'ptnt_small', 'ptnt_s', 'tnt_s'.
+
+    PyramidTNT's are known without their prefix too: 'small', 's'.
+    """
     return {
-        network.arch_prefix + word: (network, arch)
+        prefix + word: (network, arch)
         for network in family().values()
+        for prefix in dict.fromkeys((network.arch_prefix, network.arch_prefix or 'ptnt_'))
         for word, arch in full_names(network.archs).items()
     }
 
