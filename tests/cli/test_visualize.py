@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -128,7 +129,7 @@ def test_refusals(place: Path, capsys, monkeypatch):
     assert 'at least 8x8 pixels' in refusal(capsys, 'micro.py', 'low.png')
     Path('other.py').write_text('model = dict(type="TransposedConvNeck", in_channels=[8])')
     assert 'TransposedConvNeck has no backbone' in refusal(capsys, 'other.py', 'photo.png')
-    monkeypatch.setattr('ptnt_mm.utils.imports.find_spec', lambda name: None)
+    monkeypatch.setitem(sys.modules, 'sklearn', None)
     said = refusal(capsys, 'micro.py', 'photo.png')
     assert said == 'error: ptnt visualize needs more packages: pip install scikit-learn'
 

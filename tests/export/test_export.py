@@ -351,7 +351,8 @@ def test_the_suggested_size_holds_the_test_images(
 
 
 def test_missing_packages_are_named_before_the_work(config: Config, tmp_path: Path, monkeypatch):
-    monkeypatch.setattr('ptnt_mm.utils.imports.find_spec', lambda name: None)
+    for name in ('onnx', 'onnxruntime', 'onnxscript'):
+        monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(UserError, match='pip install onnx onnxruntime onnxscript$'):
         export(config, 'x.pth', tmp_path / 'y.onnx')
 
