@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from ranks import second_of_two
 from repository import ROOT
 
 from ptnt_mm.workbench.cli import completion
@@ -176,10 +177,9 @@ def test_only_the_value_of_resume_is_dropped(tmp_path: Path):
     assert advice.endswith('ptnt train c.py --load-from x.pth --resume')
 
 
-def test_only_the_first_process_reports_ctrl_c(monkeypatch, tmp_path: Path):
-    monkeypatch.setattr(training, 'is_main_process', lambda: False)
+def test_only_the_first_process_reports_ctrl_c(tmp_path: Path):
     explained = training._interruption_explained(tmp_path, (), None, 'pytorch')
-    with pytest.raises(SystemExit, match='^130$'), explained:
+    with second_of_two(), pytest.raises(SystemExit, match='^130$'), explained:
         raise KeyboardInterrupt
 
 
