@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from ranks import second_of_two
 from repository import ROOT
+from toy import log_of, quick, toy_config
 
 from ptnt_mm.workbench.cli import completion
-from ptnt_mm.workbench.cli.commands import COMMANDS, train
+from ptnt_mm.workbench.cli.commands import COMMANDS
 from ptnt_mm.workbench.cli.config_groups import GROUPS
 from ptnt_mm.workbench.cli.main import main
 from ptnt_mm.workbench.cli.start import command_line
@@ -145,12 +146,10 @@ leave(3)
 
 def test_a_command_can_be_repeated(ptnt, monkeypatch, tmp_path: Path):
     """The first words of the command line depend on how it was started."""
-    seen = []
-    monkeypatch.setattr(train, 'run', lambda args: seen.extend((args.config, command_line())))
     monkeypatch.chdir(tmp_path)
-    (tmp_path / 'my config.py').touch()
-    assert ptnt('train', 'my config.py', '--resume') == 0
-    assert seen == ['my config.py', ('ptnt', 'train', 'my config.py', '--resume')]
+    quick(toy_config('run', epochs=1)).dump('my config.py')
+    assert ptnt('train', 'my config.py', '--seed', '5') == 0
+    assert f"Command: ptnt train 'my config.py' --seed 5 in {tmp_path}\n" in log_of(Path('run'))
     monkeypatch.setattr(sys, 'argv', ['tools/train.py', 'config.py'])
     assert command_line() == (Path(sys.executable).name, 'tools/train.py', 'config.py')
 

@@ -45,7 +45,6 @@ def projects(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A project of each task."""
     root = tmp_path_factory.mktemp('projects')
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr('ptnt_mm.workbench.project.backbones.is_reachable', lambda url: False)
         patch.setattr('ptnt_mm.workbench.project.create._memory', lambda folder: None)
         for task, make in MAKERS.items():
             data = make(root / f'{task}_data')
