@@ -166,7 +166,7 @@ def inputs(batch: int = 2, queries: int = 70, hw: tuple[int, int] = (3, 4)) -> l
     shapes += [(1, HEADS, queries, 6), (hw[0], 2), (hw[1], 3)]
     tensors = [torch.randn(shape, dtype=torch.float64) for shape in shapes]
     for weights in tensors[4:]:  # the weights of a place add up to 1
-        weights /= weights.sum(dim=1, keepdim=True)
+        weights += 1 / weights.shape[1] - weights.mean(dim=1, keepdim=True)
     return [tensor.requires_grad_(i < 4) for i, tensor in enumerate(tensors)]
 
 
@@ -186,8 +186,8 @@ def results(form, tensors: list[Tensor]) -> list[Tensor]:
     ('batch', 'queries', 'hw'),
     [
         *((batch, queries, (3, 4)) for batch in (1, 2) for queries in (1, 32, 70)),
-        (2, 70, (32, 300)),  # slices of 40 queries become 48
-        (1, 33, (64, 400)),  # of 15, at least 16
+        (1, 70, (32, 300)),  # slices of 40 queries become 48
+        (2, 33, (64, 400)),  # of 15, at least 16
     ],
     ids=str,
 )
