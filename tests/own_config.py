@@ -26,9 +26,9 @@ OF_THE_DEMO = (
 )
 
 
-def snippet(folder: Path, base: str, number: int = 0) -> Path:
-    """Write one of the page's configs with this base into a folder, as a reader would."""
-    blocks = re.findall(r'```python\n(.*?)```', PAGE.read_text(), re.DOTALL)
+def snippet(folder: Path, base: str, number: int = 0, page: Path = PAGE) -> Path:
+    """Write one of a page's configs with this base into a folder, as a reader would."""
+    blocks = re.findall(r'```python\n(.*?)```', page.read_text(), re.DOTALL)
     text = [block for block in blocks if f"_base_ = '{base}" in block][number]
     file = folder / 'snippet.py'
     file.write_text(text)

@@ -51,9 +51,10 @@ print(json.dumps([share, ours, loaded, sorted(direct)]))
 """
     share, ours, loaded, direct = _run(code)
     assert loaded == [] and not {'cv2', 'PIL', 'fcntl'} & set(direct)
-    assert len(ours) < 60 and not WORKBENCH & {
-        part for name in ours for part in name.split('.')[1:2]
-    }
+    rooms = [name.split('.')[1:2] for name in ours]
+    assert not WORKBENCH & {room for room, *_ in filter(None, rooms)}
+    # Each network and each hook is a file of its own.
+    assert len([room for room in rooms if room not in (['models'], ['hooks'])]) < 33
     # Processor time, and a second attempt, because machines are busy.
     assert share < 0.25 or _run(code)[0] < 0.25
 

@@ -1,9 +1,12 @@
 """The networks and necks that a config can name.
 
-Importing this package also registers the constructors in ``optimizer.py``.
+Importing this package imports its modules, which registers their classes; only ``mmdet_models`` is
+left to the configs that name it, because it needs mmdet.
 """
 
-from ptnt_mm.models import optimizer  # noqa: F401
+from importlib import import_module
+from pkgutil import iter_modules
+
 from ptnt_mm.models.classifiers import PlainClassifier, PyramidTNTClassifier
 from ptnt_mm.models.cpvt import CPVT
 from ptnt_mm.models.necks import (
@@ -31,3 +34,7 @@ __all__ = [
     'TimmFeatures',
     'TransposedConvNeck',
 ]
+
+for _module in iter_modules(__path__):
+    if _module.name != 'mmdet_models':
+        import_module(f'{__name__}.{_module.name}')

@@ -32,7 +32,7 @@ def to_text(table: Table) -> str:
     return '\n'.join(filter(None, lines))
 
 
-def listed(values: Mapping[str, object]) -> str:
+def to_lines(values: Mapping[str, object]) -> str:
     """One line for each value, with its name before it."""
     width = max(map(len, values), default=0)
     return '\n'.join(f'{name:<{width}}  {value}' for name, value in values.items())

@@ -24,7 +24,7 @@ from ptnt_mm.weights.fit import (
     not_finite,
     split_prefix,
 )
-from ptnt_mm.weights.identity import Identity, identify, looks_like
+from ptnt_mm.weights.identity import Identity, describe_network, identify
 from ptnt_mm.weights.names import Weights, by_our_names, whose_names
 from ptnt_mm.weights.networks import Network, family, trunk_roots
 from ptnt_mm.weights.published import locate
@@ -81,7 +81,7 @@ def describe_checkpoint(file: str) -> Iterator[tuple[str, Any]]:
         options, report = _options(trunk, found, network, stated)
         yield 'arch', ', '.join([_arch(found, network), *options])
     else:
-        yield 'arch', f'unknown; it looks like {looks_like(trunk)}'
+        yield 'arch', f'unknown; it looks like {describe_network(trunk)}'
     if network:
         yield 'names', whose_names(stored)
     if found.size:

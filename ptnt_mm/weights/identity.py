@@ -65,7 +65,7 @@ def recognised(weights: Weights) -> str | None:
     return None
 
 
-def looks_like(weights: Weights) -> str:
+def describe_network(weights: Weights) -> str:
     """The same; a network that is not known is described by its first keys."""
     return recognised(weights) or f'an unknown model with the keys {first_few(weights)}'
 

@@ -11,6 +11,7 @@ from mmdet.testing import demo_mm_inputs
 from mmengine.config import Config
 from mmengine.optim import OptimWrapper, build_optim_wrapper
 from own_config import on_demo, snippet
+from repository import ROOT
 
 import ptnt_mm
 from ptnt_mm.registry import HOOKS
@@ -46,6 +47,16 @@ def test_the_parts_are_the_recipe(tmp_path: Path):
     ours.optim_wrapper.pop('type')
     assert config.optim_wrapper == ours.optim_wrapper
     assert config.auto_scale_lr.base_batch_size == ours.auto_scale_lr.base_batch_size
+
+
+def test_the_readme_has_the_same_network(tmp_path: Path):
+    """Without what the page adds: the weights, their normalisation and the optimizer."""
+    config = Config.fromfile(snippet(tmp_path, 'mmdet::', page=ROOT / 'README.md'))
+    whole = Config.fromfile(snippet(tmp_path, 'mmdet::'))
+    del whole.model.backbone['init_cfg'], whole.model.backbone['drop_path_rate']
+    assert config.model.backbone == whole.model.backbone
+    assert config.model.neck == whole.model.neck
+    assert config.custom_imports == whole.custom_imports
 
 
 OK = Severity.OK

@@ -6,8 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from project import made
 
+from data import made
+from data.formats.class_masks import class_masks
+from data.formats.csv import csv_keras
+from data.formats.kitti import kitti
+from data.formats.via import via, via_exported
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.data.boxes import (
     CENTRE_AND_SIZE,
@@ -20,8 +24,8 @@ from ptnt_mm.workbench.data.boxes import (
     judge_repeats,
     of_stored_pixels,
 )
-from ptnt_mm.workbench.data.formats.format import Collector
 from ptnt_mm.workbench.data.labels import Labels
+from ptnt_mm.workbench.data.reading.collector import Collector
 from ptnt_mm.workbench.data.recognise import summary
 from ptnt_mm.workbench.data.tree import Tree
 
@@ -346,9 +350,7 @@ def coco_without_sizes(root: Path) -> Path:
     return root
 
 
-@pytest.mark.parametrize(
-    'make', [made.csv_keras, made.via, made.via_exported, made.kitti, coco_without_sizes]
-)
+@pytest.mark.parametrize('make', [csv_keras, via, via_exported, kitti, coco_without_sizes])
 def test_boxes_of_images_as_stored_are_an_error(tmp_path: Path, make):
     turn(make(tmp_path), 4)
     with pytest.raises(UserError, match='(?s)all in images that EXIF data rotates.*exiftool'):
@@ -356,14 +358,14 @@ def test_boxes_of_images_as_stored_are_an_error(tmp_path: Path, make):
 
 
 def test_one_box_of_an_image_as_stored_is_a_note(tmp_path: Path):
-    turn(made.csv_keras(tmp_path), 1)
+    turn(csv_keras(tmp_path), 1)
     (note,) = made.read(tmp_path).notes
     assert note.startswith('warning') and '1 of 12 boxes not inside their images' in note
     assert 'EXIF data rotates' in note and 'exiftool' in note
 
 
 def test_masks_of_images_as_stored_are_said(tmp_path: Path):
-    turn(made.class_masks(tmp_path) / 'images', 1)
+    turn(class_masks(tmp_path) / 'images', 1)
     (problem,) = (p for p in made.read(tmp_path).problems if p.file.name == 'im0.png')
     assert 'rotated by its EXIF data' in problem.detail and 'exiftool' in problem.detail
 

@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from project.made import read
 
+from data.formats.coco import one_box_each
+from data.made import noise, read
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.data.boxes import Boxes, near_the_corner
-from ptnt_mm.workbench.data.copies import alike, look
+from ptnt_mm.workbench.data.copies import similar_images, thumbnail
 from ptnt_mm.workbench.data.labels import LabelledImage, Labels
 from ptnt_mm.workbench.data.recognise import recognise
 from ptnt_mm.workbench.data.tree import Tree
@@ -19,12 +20,6 @@ from ptnt_mm.workbench.project.split import split_off
 
 _SIZE = (80, 60)
 _COUNT = 6
-
-
-def _draw(file: Path, seed: int) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    pixels = np.random.default_rng(seed).integers(0, 255, (*_SIZE[::-1], 3), np.uint8)
-    Image.fromarray(pixels).save(file)
 
 
 def _text(file: Path, text: str) -> None:
@@ -37,19 +32,6 @@ def _xml(name: str, left: int) -> str:
     return (
         f'<annotation><filename>{name}</filename><object><name>cat</name><bndbox>{box}</bndbox>'
         '</object></annotation>'
-    )
-
-
-def _coco(names: dict[str, int]) -> str:
-    return json.dumps(
-        dict(
-            images=[dict(id=i, file_name=name) for i, name in enumerate(names)],
-            annotations=[
-                dict(id=i, image_id=i, category_id=1, bbox=[left, 5, 20, 35])
-                for i, left in enumerate(names.values())
-            ],
-            categories=[dict(id=1, name='cat')],
-        )
     )
 
 
@@ -68,8 +50,8 @@ def _lefts(labels: Labels, root: Path) -> dict[str, int]:
 def test_images_may_be_in_a_folder_with_the_name_of_labels(tmp_path: Path, folder: str):
     names = {f'{i}.png': i for i in range(_COUNT)}
     for name, i in names.items():
-        _draw(tmp_path / folder / name, i)
-    _text(tmp_path / 'labels.json', _coco(names))
+        noise(tmp_path / folder / name, i, _SIZE)
+    _text(tmp_path / 'labels.json', one_box_each(names))
     labels = read(tmp_path)
     assert _lefts(labels, tmp_path) == {f'{folder}/{i}.png': i for i in range(_COUNT)}
     assert not labels.problems
@@ -77,8 +59,8 @@ def test_images_may_be_in_a_folder_with_the_name_of_labels(tmp_path: Path, folde
 
 def test_names_with_dots_and_without_suffix_in_a_file_with_a_mark(tmp_path: Path):
     for i in range(_COUNT):
-        _draw(tmp_path / f'images/v1.{i}.png', i)
-    text = _coco({f'v1.{i}': i for i in range(_COUNT)})
+        noise(tmp_path / f'images/v1.{i}.png', i, _SIZE)
+    text = one_box_each({f'v1.{i}': i for i in range(_COUNT)})
     (tmp_path / 'labels.json').write_text(text, encoding='utf-8-sig')
     found = _lefts(read(tmp_path), tmp_path)
     assert found == {f'images/v1.{i}.png': i for i in range(_COUNT)}
@@ -87,10 +69,10 @@ def test_names_with_dots_and_without_suffix_in_a_file_with_a_mark(tmp_path: Path
 def test_masks_do_not_stand_in_for_missing_images(tmp_path: Path):
     names = {f'{i}.png': i for i in range(_COUNT)}
     for name, i in names.items():
-        _draw(tmp_path / 'masks' / name, i)
+        noise(tmp_path / 'masks' / name, i, _SIZE)
         if i:
-            _draw(tmp_path / 'photos' / name, 100 + i)
-    _text(tmp_path / 'labels.json', _coco(names))
+            noise(tmp_path / 'photos' / name, 100 + i, _SIZE)
+    _text(tmp_path / 'labels.json', one_box_each(names))
     found = _lefts(read(tmp_path), tmp_path)
     assert found == {f'photos/{i}.png': i for i in range(1, _COUNT)}
 
@@ -113,7 +95,7 @@ def test_lists_of_image_sets(tmp_path: Path, line: str, name: str):
         pytest.skip('two names with spaces on a line cannot be told apart')
     names = [name.format(i) for i in range(_COUNT)]
     for i, each in enumerate(names):
-        _draw(tmp_path / f'JPEGImages/{each}.png', i)
+        noise(tmp_path / f'JPEGImages/{each}.png', i, _SIZE)
         _text(tmp_path / f'Annotations/{each}.xml', _xml(f'{Path(each).name}.png', i))
     for split, part in (('train', names[:4]), ('val', names[4:])):
         listed = '\n'.join(line.format(name=each) for each in part)
@@ -127,7 +109,7 @@ def test_lists_of_image_sets(tmp_path: Path, line: str, name: str):
 def test_images_of_the_same_name_in_parallel_folders(tmp_path: Path):
     for i, folder in enumerate('ab'):
         for k in range(3):
-            _draw(tmp_path / f'JPEGImages/{folder}/{k}.png', 10 * i + k)
+            noise(tmp_path / f'JPEGImages/{folder}/{k}.png', 10 * i + k, _SIZE)
             _text(tmp_path / f'Annotations/{folder}/{k}.xml', _xml(f'{k}.png', 10 * i + k))
     found = _lefts(read(tmp_path), tmp_path)
     assert found == {
@@ -137,15 +119,15 @@ def test_images_of_the_same_name_in_parallel_folders(tmp_path: Path):
 
 def test_a_label_file_belongs_to_the_image_of_its_name(tmp_path: Path):
     for i in range(_COUNT):
-        _draw(tmp_path / f'images/{i}.png', i)
-        _draw(tmp_path / f'preview/{i}.jpg', i)
+        noise(tmp_path / f'images/{i}.png', i, _SIZE)
+        noise(tmp_path / f'preview/{i}.jpg', i, _SIZE)
         _text(tmp_path / f'xml/{i}.xml', _xml(f'{i}.png', i))
     assert _lefts(read(tmp_path), tmp_path) == {f'images/{i}.png': i for i in range(_COUNT)}
 
 
 def test_labelme_files_that_were_copied(tmp_path: Path):
     for i in range(_COUNT):
-        _draw(tmp_path / f'{i}.png', i)
+        noise(tmp_path / f'{i}.png', i, _SIZE)
         shape = dict(label='cat', shape_type='rectangle', points=[[i, 5], [i + 20, 40]])
         _text(tmp_path / f'{i}.json', json.dumps(dict(shapes=[shape], imagePath='0.png')))
     labels = read(tmp_path)
@@ -156,10 +138,10 @@ def test_labelme_files_that_were_copied(tmp_path: Path):
 def test_a_file_of_all_images_beside_those_of_the_splits(tmp_path: Path):
     names = {f'{i}.png': i for i in range(_COUNT)}
     for name, i in names.items():
-        _draw(tmp_path / 'images' / name, i)
-    _text(tmp_path / 'all.json', _coco(names))
-    _text(tmp_path / 'train.json', _coco({f'{i}.png': i for i in range(4)}))
-    _text(tmp_path / 'val.json', _coco({f'{i}.png': i for i in range(4, _COUNT)}))
+        noise(tmp_path / 'images' / name, i, _SIZE)
+    _text(tmp_path / 'all.json', one_box_each(names))
+    _text(tmp_path / 'train.json', one_box_each({f'{i}.png': i for i in range(4)}))
+    _text(tmp_path / 'val.json', one_box_each({f'{i}.png': i for i in range(4, _COUNT)}))
     found = {image.path.stem: image.split for image in read(tmp_path).images}
     assert found == {str(i): 'train' if i < 4 else 'val' for i in range(_COUNT)}
 
@@ -177,8 +159,8 @@ def test_a_file_of_all_images_beside_those_of_the_splits(tmp_path: Path):
 )
 def test_yolo_in_parallel_folders(tmp_path: Path, images: str, texts: str, index: str):
     for i in range(_COUNT):
-        _draw(tmp_path / images / f'{i}.png', i)
-        _draw(tmp_path / 'logos' / f'logo{i}.png', i)
+        noise(tmp_path / images / f'{i}.png', i, _SIZE)
+        noise(tmp_path / 'logos' / f'logo{i}.png', i, _SIZE)
         _text(tmp_path / texts / f'{i}.txt', f'{index} {(i + 10) / 80} 0.5 0.25 0.5\n')
     found = _lefts(read(tmp_path), tmp_path)
     assert found == {f'{images}/{i}.png': i for i in range(_COUNT)}
@@ -187,7 +169,7 @@ def test_yolo_in_parallel_folders(tmp_path: Path, images: str, texts: str, index
 def test_two_image_folders_beside_one_of_labels_are_not_guessed(tmp_path: Path):
     for i in range(_COUNT):
         for folder in ('rgb', 'depth'):
-            _draw(tmp_path / folder / f'{i}.png', i)
+            noise(tmp_path / folder / f'{i}.png', i, _SIZE)
         _text(tmp_path / 'txt' / f'{i}.txt', '0 0.5 0.5 0.25 0.5\n')
     with pytest.raises(UserError):
         recognise(Tree(tmp_path), 'yolo')
@@ -197,7 +179,7 @@ def test_yolo_names_of_sets_that_were_put_together(tmp_path: Path):
     for folder, names in (('a', 'cat\ndog\n'), ('b', 'dog\ncat\n')):
         _text(tmp_path / folder / 'classes.txt', names)
         for i in range(3):
-            _draw(tmp_path / folder / f'{folder}{i}.png', i)
+            noise(tmp_path / folder / f'{folder}{i}.png', i, _SIZE)
             _text(tmp_path / folder / f'{folder}{i}.txt', '0 0.5 0.5 0.25 0.5\n')
     found = {image.path.stem: image.objects[0].label for image in read(tmp_path).images}
     assert found == {f'{f}{i}': c for f, c in (('a', 'cat'), ('b', 'dog')) for i in range(3)}
@@ -208,7 +190,7 @@ def test_darknet_lists(tmp_path: Path):
     _text(tmp_path / 'data/obj.data', settings)
     _text(tmp_path / 'data/my.names', 'cat\ndog\n')
     for i in range(_COUNT):
-        _draw(tmp_path / f'data/obj/{i}.png', i)
+        noise(tmp_path / f'data/obj/{i}.png', i, _SIZE)
         _text(tmp_path / f'data/obj/{i}.txt', '1 0.5 0.5 0.25 0.5\n')
     for name, part in (('train', range(2, _COUNT)), ('test', range(2))):
         _text(tmp_path / f'data/{name}.txt', ''.join(f'data/obj/{i}.png\n' for i in part))
@@ -238,8 +220,8 @@ def test_boxes_near_the_corner(change: Callable, is_near: bool):
 def test_mirrored_copies_look_alike():
     rng = np.random.default_rng(0)
     pixels = [rng.integers(0, 255, (16, 16), np.uint8) for _ in range(3)]
-    looks = np.stack([look(Image.fromarray(p)) for p in (*pixels, pixels[1][:, ::-1])])
-    assert alike(looks) == [[1, 3]]
+    thumbnails = np.stack([thumbnail(Image.fromarray(p)) for p in (*pixels, pixels[1][:, ::-1])])
+    assert similar_images(thumbnails) == [[1, 3]]
 
 
 def test_equal_files_of_two_classes_are_said(tmp_path: Path):
@@ -247,7 +229,7 @@ def test_equal_files_of_two_classes_are_said(tmp_path: Path):
     for name in ('cat', 'dog'):
         for i in range(_COUNT):
             file = tmp_path / name / f'{i}.png'
-            _draw(file, 0 if i == 0 else i + 100 * len(images))
+            noise(file, 0 if i == 0 else i + 100 * len(images), _SIZE)
             images.append(LabelledImage(file, _SIZE, label=name))
     labels = Labels(['cat', 'dog'], images)
     split_off(labels)

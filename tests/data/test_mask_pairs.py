@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image, ImageDraw
-from project.made import read
 
+from data.made import read
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.workbench.data.formats.mask_pairs import find_pairs, has_folder_of_masks, option_for
+from ptnt_mm.workbench.data.reading.mask_pairs import find_pairs, has_folder_of_masks, option_for
 from ptnt_mm.workbench.data.recognise import read_labels, recognise
 from ptnt_mm.workbench.data.tree import Tree
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image, ImageFilter
-from project import made
 
+from data import made
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.data.class_masks import IGNORED, read_values, voc_colour, without_palette
 from ptnt_mm.workbench.data.labels import Labels

@@ -5,25 +5,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
-from project import made
-from project.made import read
 
+from data.formats.csv import csv_tensorflow
+from data.formats.voc import voc
+from data.made import BOX, noise, read
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.data.boxes import REPEAT_RULES, Listed
 from ptnt_mm.workbench.data.labels import Labels, ignored_regions
 from ptnt_mm.workbench.data.recognise import recognise
 from ptnt_mm.workbench.data.tree import Tree
 
-_WIDTH, _HEIGHT = 100, 50
-_BOX = (10.0, 5.0, 20.0, 30.0)  # x, y, width, height of the objects below
-
 
 def draw(root: Path, *names: str) -> Path:
     for i, name in enumerate(names or ('a.jpg', 'b.jpg')):
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        pixels = np.random.default_rng(i).integers(0, 255, (_HEIGHT, _WIDTH, 3), np.uint8)
-        Image.fromarray(pixels).save(root / name)
+        noise(root / name, i)
     return root
 
 
@@ -33,41 +28,6 @@ def found(labels: Labels) -> dict[str, list[tuple]]:
         image.path.name: [(item.label, item.box) for item in image.objects]
         for image in labels.images
     }
-
-
-TABLES = {
-    "keras-retinanet's": b'a.jpg,10,5,30,35,cat\nb.jpg,,,,,\n',
-    "TensorFlow's": b'filename,width,height,class,xmin,ymin,xmax,ymax\n'
-    b'a.jpg,100,50,cat,10,5,30,35\nb.jpg,100,50,,,,,\n',
-    "TensorFlow's without its header": b'a.jpg,100,50,cat,10,5,30,35\nb.jpg,100,50,,,,,\n',
-    "SKU-110K's": b'a.jpg,10,5,30,35,cat,100,50\nb.jpg,,,,,,100,50\n',
-    "AutoML's": b'TRAIN,gs://x/a.jpg,cat,0.1,0.1,,,0.3,0.7,,\nTEST,gs://x/b.jpg,,,,,,,,,\n',
-    "AutoML's, all corners": b',gs://x/a.jpg,cat,.1,.1,.3,.1,.3,.7,.1,.7\n,gs://x/b.jpg,,,,,,,,,\n',
-    "AutoML's without sets": b'gs://x/a.jpg,cat,0.1,0.1,,,0.3,0.7,,\ngs://x/b.jpg,,,,,,,,,\n',
-    'in any order': b'ymax,xmax,Label,ymin,xmin,Image Path\n35,30,cat,5,10,C:\\data\\a.jpg\n'
-    b',,,,,b.jpg\n',
-    'with more columns': b'id,image,x1,y1,x2,y2,label,by\n1,a.jpg,10,5,30,35,cat,me\n'
-    b'2,b.jpg,,,,,,me\n',
-    'with ids too': b'image_id,file_name,class_id,class_name,x1,y1,x2,y2\n'
-    b'7,a.jpg,3,cat,10,5,30,35\n8,b.jpg,,,,,,\n',
-    'with semicolons and decimal commas': b'file;x1;y1;x2;y2;class\na.jpg;10,0;5,0;30,0;35,0;cat\n'
-    b'b.jpg;;;;;\n',
-    'with tabs': b'file\tx1\ty1\tx2\ty2\tclass\na.jpg\t10\t5\t30\t35\tcat\nb.jpg\t\t\t\t\t\n',
-    'with quotes, spaces and CRLF': b'"a.jpg", 10, 5, 30, 35, "cat"\r\n\r\n"b.jpg", , , , , \r\n',
-    'with a mark of UTF-8': b'\xef\xbb\xbfa.jpg,10,5,30,35,cat\nb.jpg,,,,,\n',
-    'in UTF-16': 'file\tx1\ty1\tx2\ty2\tclass\na.jpg\t10\t5\t30\t35\tcat\nb.jpg\t\t\t\t\t\n'.encode(
-        'utf-16'
-    ),
-}
-
-
-@pytest.mark.parametrize('kind', TABLES)
-def test_tables_are_read_in_every_layout_and_encoding(tmp_path: Path, kind: str):
-    (draw(tmp_path) / 'boxes.csv').write_bytes(TABLES[kind])
-    labels = read(tmp_path)
-    ((label, box),) = found(labels).pop('a.jpg')
-    assert label == 'cat' and box == pytest.approx(_BOX)
-    assert found(labels)['b.jpg'] == [] and not labels.problems and not labels.notes
 
 
 def test_decimal_commas_need_no_header(tmp_path: Path):
@@ -89,32 +49,6 @@ def test_class_names_keep_their_letters(tmp_path: Path, encoding: str, notes: in
 def test_a_table_without_classes_has_one(tmp_path: Path):
     (draw(tmp_path) / 'boxes.csv').write_text('image,xmin,ymin,xmax,ymax\na.jpg,10,5,30,35\n')
     assert read(tmp_path).classes == ['object']
-
-
-@pytest.mark.parametrize(
-    ('row', 'named'),
-    [
-        ('a.jpg,10,5,30', 'line 3'),
-        ('a.jpg,10,5,30,35,dog,dog', 'line 3'),
-        ('a.jpg,ten,5,30,35,dog', 'ten'),
-        ('a.jpg,10,,30,35,dog', 'dog'),
-        ('a.jpg,,,,,dog', 'dog'),
-        ('a.jpg,10,5,30,35,', 'line 3'),
-        ('a.jpg,nan,5,30,35,dog', 'nan'),
-        ('a.jpg,30,35,10,5,dog', 'dog'),
-        ('a.jpg,300,300,400,400,dog', 'dog'),
-        ('a.jpg,10,5,300,35,dog', 'dog'),
-        ('lost.jpg,10,5,30,35,dog', 'lost.jpg'),
-        (',10,5,30,35,dog', 'line 3'),
-    ],
-)
-def test_a_wrong_row_is_named_and_the_others_are_used(tmp_path: Path, row: str, named: str):
-    content = f'a.jpg,10,5,30,35,cat\nb.jpg,10,5,30,35,cat\n{row}\n'
-    (draw(tmp_path) / 'boxes.csv').write_text(content)
-    labels = read(tmp_path)
-    assert found(labels)['a.jpg'][0] == ('cat', _BOX) and 'b.jpg' in found(labels)
-    (problem,) = labels.problems
-    assert named in problem.detail and problem.file.name == 'boxes.csv'
 
 
 def test_rows_are_named_by_their_lines_in_the_file(tmp_path: Path):
@@ -176,7 +110,7 @@ def test_boxes_in_a_table_come_before_folders_and_after_files_of_one_image(tmp_p
         'cat/cat.jpg,10,5,30,35,cat\ndog/dog.jpg,10,5,30,35,dog\n'
     )
     assert recognise(Tree(tmp_path / 'a')).format.name == 'csv'
-    made.csv_tensorflow(made.voc(tmp_path / 'b'))
+    csv_tensorflow(voc(tmp_path / 'b'))
     both = recognise(Tree(tmp_path / 'b'))
     assert both.format.name == 'voc' and any('csv' in line for line in both.others)
 
@@ -196,7 +130,7 @@ def via(root: Path, *regions: dict, attributes: dict | None = None) -> Path:
 
 SHAPES = {
     'polygon': (
-        dict(all_points_x=[10, 20, 30, 30, 10], all_points_y=[5, 5, 5, 35, 35]), _BOX,
+        dict(all_points_x=[10, 20, 30, 30, 10], all_points_y=[5, 5, 5, 35, 35]), BOX,
     ),
     'circle': (dict(cx=30, cy=20, r=10), (20, 10, 20, 20)),
     'ellipse': (dict(cx=50, cy=25, rx=20, ry=10, theta=0), (30, 15, 40, 20)),
@@ -223,23 +157,6 @@ def test_angles_of_via_are_radians_clockwise(tmp_path: Path):
     (points,) = item.segmentation
     right = max(range(0, len(points), 2), key=points.__getitem__)
     assert points[right + 1] > 25
-
-
-@pytest.mark.parametrize('name', ['point', 'polyline'])
-def test_shapes_of_via_without_area_are_reported(tmp_path: Path, name: str):
-    shape = dict(cx=1, cy=2, all_points_x=[1, 2, 3], all_points_y=[1, 2, 1])
-    root = via(tmp_path, region({'class': 'cat'}), region({'class': 'dog'}, name=name, **shape))
-    labels = read(root)
-    (problem,) = [problem for problem in labels.problems if problem.file.name == 'via.json']
-    assert name in problem.detail and problem.label == 'dog'
-
-
-@pytest.mark.parametrize('name', [['rect'], {}, None, 7])
-def test_a_region_of_via_whose_shape_is_no_text_is_reported(tmp_path: Path, name: object):
-    shape = dict(name=name, x=1, y=2, width=3, height=4)
-    labels = read(via(tmp_path, region({'class': 'cat'}), region({'class': 'dog'}, **shape)))
-    assert found(labels)['a.jpg'] == [('cat', _BOX)]
-    assert [problem.label for problem in labels.problems if problem.label] == ['dog']
 
 
 def test_a_list_of_images_of_via_is_named(tmp_path: Path):

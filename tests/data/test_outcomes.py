@@ -7,24 +7,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
-from project.made import read
 
+from data.made import HEIGHT, WIDTH, noise, read
 from ptnt_mm.workbench.data.labels import LabelledObject, Labels, Outcome, ignored_regions
 from ptnt_mm.workbench.data.recognise import summary
 
-_WIDTH, _HEIGHT = 100, 50
 _BOX = [10, 5, 20, 30]
 _POLYGON = [10, 5, 30, 5, 30, 35, 10, 35]
 
 
 def coco(root: Path, *objects: Mapping) -> Path:
     """A file of one image, with an object that is right and others."""
-    pixels = np.random.default_rng(0).integers(0, 255, (_HEIGHT, _WIDTH, 3), np.uint8)
-    Image.fromarray(pixels).save(root / 'a.png')
+    noise(root / 'a.png')
     right = dict(bbox=[60, 5, 20, 30], segmentation=[[60, 5, 80, 5, 80, 35, 60, 35]])
     content = dict(
-        images=[dict(id=1, file_name='a.png', width=_WIDTH, height=_HEIGHT)],
+        images=[dict(id=1, file_name='a.png', width=WIDTH, height=HEIGHT)],
         annotations=[
             dict(id=i, image_id=1, category_id=1) | entry
             for i, entry in enumerate([right, *objects])

@@ -4,16 +4,20 @@ import json
 from pathlib import Path
 
 import pytest
-from project import made
-from project.made import read
 
+from data import made
+from data.formats.cvat import cvat_shapes
+from data.formats.labelme import labelme
+from data.formats.voc import voc
+from data.formats.yolo import yolo
+from data.made import read
 from ptnt_mm.api import create_project
 from ptnt_mm.workbench.data.recognise import summary
 
 
-def labelme(root: Path, **shape: object) -> Path:
+def with_shape(root: Path, **shape: object) -> Path:
     """Polygons, and one other shape in the last three images, where it is alone in the last."""
-    made.labelme(root)
+    labelme(root)
     for i in range(made.COUNT):
         file = root / f'im{i}.json'
         content = json.loads(file.read_text())
@@ -27,7 +31,7 @@ def labelme(root: Path, **shape: object) -> Path:
 
 
 def cvat(root: Path, shape: str) -> Path:
-    made.cvat_shapes(root)
+    cvat_shapes(root)
     file = root / 'annotations.xml'
     file.write_text(file.read_text().replace('<points label="dot" points="3,3" z_order="0"/>', ''))
     file.write_text(file.read_text().replace('</image>', f'{shape}</image>'))
@@ -52,7 +56,7 @@ def untried(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_rectangle_between_polygons_is_a_mask_of_four_points(tmp_path: Path, untried):
-    data = labelme(tmp_path / 'data', shape_type='rectangle', points=[[50, 10], [90, 30]])
+    data = with_shape(tmp_path / 'data', shape_type='rectangle', points=[[50, 10], [90, 30]])
     lines: list[str] = []
     create_project(data, tmp_path / 'project', task='instance', on_line=lines.append)
     found = objects_of(tmp_path / 'project')
@@ -73,14 +77,14 @@ def test_a_rectangle_between_polygons_is_a_mask_of_four_points(tmp_path: Path, u
     ],
 )
 def test_shapes_without_area_are_counted_with_their_class(tmp_path: Path, kind: str, points: list):
-    labels = read(labelme(tmp_path, shape_type=kind, points=points))
+    labels = read(with_shape(tmp_path, shape_type=kind, points=points))
     assert any(line.startswith('3 shapes') and '(3 door)' in line for line in summary(labels))
     # The image that has nothing else would be background.
     assert {image.path.stem for image in labels.images} == {f'im{i}' for i in range(5)}
 
 
 def test_objects_that_labelme_ignores_are_counted(tmp_path: Path):
-    labels = read(labelme(tmp_path, label='__ignore__'))
+    labels = read(with_shape(tmp_path, label='__ignore__'))
     assert any(line.startswith('3 objects') and '__ignore__' in line for line in summary(labels))
     assert {image.path.stem for image in labels.images} == {f'im{i}' for i in range(5)}
 
@@ -94,7 +98,7 @@ def test_shapes_of_cvat_without_area_are_counted(tmp_path: Path, tag: str):
 @pytest.mark.parametrize('angle', ['', '<cx>9</cx><cy>9</cy><w>9</w><h>9</h><angle>inf</angle>'])
 def test_boxes_of_voc_without_corners_are_counted(tmp_path: Path, angle: str):
     """As roLabelImg writes rotated boxes."""
-    made.voc(tmp_path)
+    voc(tmp_path)
     for file in tmp_path.rglob('*.xml'):
         text = file.read_text().replace('bndbox>', 'robndbox>', 2)
         file.write_text(text.replace('<robndbox>', f'<robndbox>{angle}', 1))
@@ -103,7 +107,7 @@ def test_boxes_of_voc_without_corners_are_counted(tmp_path: Path, angle: str):
 
 
 def test_keypoints_are_said_to_be_left_out(tmp_path: Path):
-    made.yolo(tmp_path)
+    yolo(tmp_path)
     file = tmp_path / 'data.yaml'
     file.write_text(f'{file.read_text()}\nkpt_shape: [2, 3]\n')
     for label in tmp_path.rglob('labels/*.txt'):
@@ -115,7 +119,7 @@ def test_keypoints_are_said_to_be_left_out(tmp_path: Path):
 
 
 def test_tags_of_cvat_are_no_classes_of_objects(tmp_path: Path):
-    file = made.cvat_shapes(tmp_path) / 'annotations.xml'
+    file = cvat_shapes(tmp_path) / 'annotations.xml'
     tag = '<label><name>night</name><type>tag</type></label>'
     file.write_text(file.read_text().replace('<labels>', f'<labels>{tag}'))
     assert read(tmp_path).classes == list(made.NAMES)

@@ -5,22 +5,17 @@ import re
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
-from PIL import Image
-from project.made import read
 
+from data.made import noise, read
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.workbench.data.masks import area
 from ptnt_mm.workbench.data.recognise import recognise
 from ptnt_mm.workbench.data.tree import Tree
-from ptnt_mm.workbench.data.unsupported import unsupported_labels
+from ptnt_mm.workbench.data.unsupported import KNOWN, unsupported_labels
 
 
 def draw(file: Path) -> Path:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    Image.fromarray(np.random.default_rng(0).integers(0, 255, (24, 32, 3), np.uint8)).save(file)
-    return file
+    return noise(file, size=(32, 24))
 
 
 _VIA_3 = {
@@ -30,7 +25,7 @@ _VIA_3 = {
     'metadata': {'1_x': {'vid': '1', 'flg': 0, 'z': [], 'xy': [2, 1, 2, 8, 9], 'av': {'1': 'cat'}}},
 }
 
-FOREIGN = {
+UNSUPPORTED = {
     'VIA 3': ('via3.json', _VIA_3, 'JSON of VIA 3'),
     'VIA 2 CSV': (
         'via.csv',
@@ -125,13 +120,19 @@ FOREIGN = {
     'TFRecord': ('train.tfrecord', 'x', 'TFRecord'),
     'MATLAB, all in one': ('labels.mat', 'MATLAB 5.0 MAT-file', 'MATLAB files'),
     'NumPy': ('masks.npz', 'PK', 'NumPy arrays'),
+    'parquet': ('train.parquet', 'PAR1', 'a table of images and labels'),
     'an unknown form': ('x.json', [{'pic': 'a.jpg', 'what': 1}, {'pic': 'b.jpg'}], 'unknown'),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize('kind', FOREIGN)
+def test_every_unsupported_format_has_an_example():
+    names = [name for *_, name in UNSUPPORTED.values()]
+    assert all(any(re.search(name, form.name) for name in names) for form in KNOWN)
+
+
+@pytest.mark.parametrize('kind', UNSUPPORTED)
 def test_what_was_seen_is_named(tmp_path: Path, kind: str):
-    file, content, name = FOREIGN[kind]
+    file, content, name = UNSUPPORTED[kind]
     for image in ('a.jpg', 'b.jpg'):
         draw(tmp_path / 'images' / image)
     path = tmp_path / file
@@ -142,33 +143,6 @@ def test_what_was_seen_is_named(tmp_path: Path, kind: str):
     ):
         recognise(Tree(tmp_path))
     assert len(unsupported_labels(Tree(tmp_path))) == 1
-
-
-@pytest.mark.parametrize(
-    ('text', 'label', 'problems'),
-    [
-        ('ImageId,EncodedPixels\na.jpg,26 3 50 4\nb.jpg,\n', 'object', 0),
-        ('Image_Label,EncodedPixels\na.jpg_Fish,26 3 50 4\nb.jpg_Fish,\n', 'Fish', 0),
-        ('id,rle\na,26 3 50 4\nb,\n', 'object', 0),
-        ('ImageId,ClassId,EncodedPixels\na.jpg,1,26 3 50 4\nb,1,-1\n', '1', 0),
-        ('id,image_id,EncodedPixels,class\n7,a,26 3 50 4,cat\n8,b,,cat\n', 'cat', 0),
-        ('idx,image,rle\n0,a.jpg,26 3 50 4\n1,b.jpg,\n', 'object', 0),
-        ('image_height,file_name,"RLE"\n24,a.jpg,26 3 50 4\n24,b.jpg,\n', 'object', 0),
-        ('ImageId,EncodedPixels\na.jpg,26 3 50 4\na.jpg,760 20\na.jpg,9\nb.jpg,\n', 'object', 2),
-    ],
-)
-def test_run_lengths_are_masks(tmp_path: Path, text: str, label: str, problems: int):
-    for image in ('a.jpg', 'b.jpg'):
-        draw(tmp_path / 'images' / image)
-    (tmp_path / 'train.csv').write_text(text)
-    (tmp_path / 'sample_submission.csv').write_text('ImageId,EncodedPixels\nc.jpg,1 1\n')
-    labels = read(tmp_path)
-    (item,) = labels.images[0].objects
-    assert (len(labels.images), item.label) == (2, label)
-    assert {image.split for image in labels.images} == {'train'}
-    # Images are 24 pixels high: the runs are the first 3 of the second column, 4 of the third.
-    assert item.box == (1, 1, 2, 4) and area(item, (32, 24)) == 7
-    assert len(labels.problems) == problems
 
 
 @pytest.mark.parametrize('header', ['image,Mask RLE', 'image,defect_EncodedPixels'])

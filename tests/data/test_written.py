@@ -12,24 +12,25 @@ from hypothesis import strategies as st
 from labelformat.formats.coco import COCOObjectDetectionInput
 from labelformat.formats.pascalvoc import PascalVOCObjectDetectionInput
 from labelformat.formats.yolov8 import YOLOv8ObjectDetectionInput
-from project import made
-from project.made import read
 from pycocotools import mask as coco
 
-from ptnt_mm.workbench.data.formats.format import Format
+from data import made
+from data.made import read
 from ptnt_mm.workbench.data.labels import LabelledImage, LabelledObject
 from ptnt_mm.workbench.data.masks import encode_mask, outlines, run_lengths
-from ptnt_mm.workbench.data.recognise import FORMATS, recognise
+from ptnt_mm.workbench.data.recognise import recognise
 from ptnt_mm.workbench.data.tree import Tree
+from ptnt_mm.workbench.data.writer import Writer
+from ptnt_mm.workbench.data.writers import all_writers
 
-WRITABLE = [form for form in FORMATS if form.write is not None]
-WITH_MASKS = [form for form in WRITABLE if 'instance' in form.tasks]
+WRITERS = list(all_writers().values())
+WITH_MASKS = [writer for writer in WRITERS if writer.masks]
 CLASSES = ('Zelle', 'Müll & "so"')
 ROUNDING = 0.011  # pixels; files have two digits
 
 
-def name(form: Format) -> str:
-    return form.name
+def name(writer: Writer) -> str:
+    return writer.format.name
 
 
 def disc(x: int, y: int, radius: int) -> np.ndarray:
@@ -60,22 +61,22 @@ def objects_of(i: int, with_masks: bool) -> tuple[LabelledObject, ...]:
     )
 
 
-def written(root: Path, form: Format, with_masks: bool = False) -> list[LabelledImage]:
+def written(root: Path, writer: Writer, with_masks: bool = False) -> list[LabelledImage]:
     """Write labels of pictures in subfolders, to where the format has them, and return them."""
-    folder = root if form.name in ('voc', 'labelme') else root / 'images'
+    folder = root if writer.format.name in ('voc', 'labelme') else root / 'images'
     images = []
     for i in range(made.COUNT):
         path = made.draw(folder / 'ab'[i % 2] / f'im{i}.png', i)
         images.append(LabelledImage(path, made.SIZE, objects=objects_of(i, with_masks)))
-    form.write(CLASSES, images, folder, root)
+    writer.write(CLASSES, images, folder, root)
     return images
 
 
-@pytest.mark.parametrize('form', WRITABLE, ids=name)
-def test_boxes_are_read_back(tmp_path: Path, form: Format):
-    images = written(tmp_path, form)
+@pytest.mark.parametrize('writer', WRITERS, ids=name)
+def test_boxes_are_read_back(tmp_path: Path, writer: Writer):
+    images = written(tmp_path, writer)
     labels = read(tmp_path)
-    assert recognise(Tree(tmp_path)).format is form
+    assert recognise(Tree(tmp_path)).format is writer.format
     assert not labels.problems and set(labels.classes) == set(CLASSES)
     found = {image.path: image for image in labels.images}
     assert found.keys() == {image.path for image in images}
@@ -87,10 +88,10 @@ def test_boxes_are_read_back(tmp_path: Path, form: Format):
             assert item.box == pytest.approx(other.box, abs=2 * ROUNDING)
 
 
-@pytest.mark.parametrize('form', WITH_MASKS, ids=name)
-def test_masks_are_read_back(tmp_path: Path, form: Format):
+@pytest.mark.parametrize('writer', WITH_MASKS, ids=name)
+def test_masks_are_read_back(tmp_path: Path, writer: Writer):
     """Also one of two parts, which YOLO has only as one polygon."""
-    images = written(tmp_path, form, with_masks=True)
+    images = written(tmp_path, writer, with_masks=True)
     found = {image.path: image for image in read(tmp_path).images}
     for image in images:
         for item, other in zip(found[image.path].objects, image.objects, strict=True):
@@ -98,23 +99,25 @@ def test_masks_are_read_back(tmp_path: Path, form: Format):
             assert coco.iou(pair[:1], pair[1:], [0]).item() > 0.98, item.label
 
 
-@pytest.mark.parametrize('form', WITH_MASKS, ids=name)
-def test_boxes_and_masks_may_be_mixed(tmp_path: Path, form: Format):
-    images = written(tmp_path, form)
+@pytest.mark.parametrize('writer', WITH_MASKS, ids=name)
+def test_boxes_and_masks_may_be_mixed(tmp_path: Path, writer: Writer):
+    images = written(tmp_path, writer)
     first = images[0]
     mask = outlines(encode_mask(disc(30, 30, 14)))
     mixed = (replace(first.objects[0], segmentation=mask), first.objects[1])
     root = images[0].path.parents[1]
-    form.write(CLASSES, [replace(first, objects=mixed), *images[1:]], root, tmp_path)
+    writer.write(CLASSES, [replace(first, objects=mixed), *images[1:]], root, tmp_path)
     found = {image.path: image for image in read(tmp_path).images}[first.path]
     assert [item.segmentation is not None for item in found.objects] == [True, False]
 
 
-@pytest.mark.parametrize('form', WRITABLE, ids=name)
-def test_a_box_at_the_edge_stays_inside(tmp_path: Path, form: Format):
+@pytest.mark.parametrize('writer', WRITERS, ids=name)
+def test_a_box_at_the_edge_stays_inside(tmp_path: Path, writer: Writer):
     path = made.draw(tmp_path / 'images' / 'im0.png', 0)
     edge = LabelledObject('cell', (0, 0, *map(float, made.SIZE)))
-    form.write(('cell',), [LabelledImage(path, made.SIZE, objects=(edge,))], path.parent, tmp_path)
+    writer.write(
+        ('cell',), [LabelledImage(path, made.SIZE, objects=(edge,))], path.parent, tmp_path
+    )
     labels = read(tmp_path)
     (item,) = labels.images[0].objects
     assert not labels.problems and item.box == pytest.approx(edge.box, abs=0.5 + ROUNDING)
@@ -123,9 +126,9 @@ def test_a_box_at_the_edge_stays_inside(tmp_path: Path, form: Format):
 def test_scores_are_kept_where_there_is_a_place(tmp_path: Path):
     """Label Studio's converter of COCO fails without them; LabelMe shows descriptions."""
     files = {}
-    for form in WRITABLE:
-        written(tmp_path / form.name, form)
-        files[form.name] = Tree(tmp_path / form.name).files
+    for writer in WRITERS:
+        written(tmp_path / writer.format.name, writer)
+        files[writer.format.name] = Tree(tmp_path / writer.format.name).files
     (annotations,) = (file for file in files['coco'] if file.suffix == '.json')
     assert {a['score'] for a in json.loads(annotations.read_text())['annotations']} == {0.91, 0.5}
     shapes = json.loads((tmp_path / 'labelme' / 'a' / 'im0.json').read_text())['shapes']
@@ -136,10 +139,10 @@ def test_scores_are_kept_where_there_is_a_place(tmp_path: Path):
 
 
 def test_labelme_finds_the_images_from_its_files(tmp_path: Path):
-    (form,) = (form for form in WRITABLE if form.name == 'labelme')
+    writer = all_writers()['labelme']
     path = made.draw(tmp_path / 'photos' / 'below' / 'im0.png', 0)
     image = LabelledImage(path, made.SIZE, objects=objects_of(0, False))
-    form.write(CLASSES, [image], tmp_path / 'photos', tmp_path / 'out' / 'labels')
+    writer.write(CLASSES, [image], tmp_path / 'photos', tmp_path / 'out' / 'labels')
     file = tmp_path / 'out' / 'labels' / 'below' / 'im0.json'
     content = json.loads(file.read_text())
     assert (file.parent / content['imagePath']).resolve() == path
@@ -156,13 +159,13 @@ READERS = {
 
 @pytest.mark.parametrize('kind', ['coco', 'yolo', 'voc'])
 def test_labelformat_reads_the_same(tmp_path: Path, kind: str):
-    (form,) = (form for form in WRITABLE if form.name == kind)
+    writer = all_writers()[kind]
     root = tmp_path / kind if kind == 'voc' else tmp_path / kind / 'images'
     images = [
         LabelledImage(made.draw(root / f'im{i}.png', i), made.SIZE, objects=objects_of(i, False))
         for i in range(2)
     ]
-    form.write(CLASSES, images, root, tmp_path / kind)
+    writer.write(CLASSES, images, root, tmp_path / kind)
     if kind == 'yolo':  # it knows no lists of images
         settings_file = tmp_path / kind / 'data.yaml'
         assert 'val: train.txt' in settings_file.read_text()  # ultralytics demands it

@@ -8,14 +8,13 @@ import pytest
 from PIL import Image
 
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.workbench.cli.commands import COMMANDS
 from ptnt_mm.workbench.cli.main import run as run_command
 from ptnt_mm.workbench.data.masks import encode_mask
 from ptnt_mm.workbench.data.recognise import read_labels, recognise
 from ptnt_mm.workbench.data.tree import Tree
+from ptnt_mm.workbench.data.writers import WRITER_NAMES
 from ptnt_mm.workbench.inference import infer as inferring
 from ptnt_mm.workbench.inference.image_loaders import LoadedImage, PixelLoader
-from ptnt_mm.workbench.inference.label_files import WRITABLE
 
 from .test_video import write_video
 
@@ -80,12 +79,7 @@ def infer(*words: object) -> int:
     return run_command('infer', [*map(str, words), '--no-draw'])
 
 
-def test_the_choices_are_the_formats_that_can_be_written():
-    (option,) = (o for o in COMMANDS['infer'].keywords if o.name == 'labels')
-    assert set(option.choices) == set(WRITABLE)
-
-
-@pytest.mark.parametrize('kind', WRITABLE)
+@pytest.mark.parametrize('kind', WRITER_NAMES)
 @pytest.mark.parametrize('masks', [False, True])
 def test_predictions_become_labels_of_a_project(place: Path, monkeypatch, kind: str, masks: bool):
     """Also those in the folder of the data, and with images in subfolders."""
@@ -150,7 +144,7 @@ def test_labels_are_never_replaced(place: Path, capsys):
     assert file.read_text() == 'corrected'
 
 
-@pytest.mark.parametrize('kind', WRITABLE)
+@pytest.mark.parametrize('kind', WRITER_NAMES)
 def test_two_images_do_not_share_a_label_file(place: Path, capsys, kind: str):
     save(place / 'data' / 'images' / 'a.jpg')
     code = infer('data/images', 'x.py', 'x.pth', '--labels', kind, '--out', 'found')

@@ -15,7 +15,7 @@ from ptnt_mm.models import PlainClassifier, PyramidTNT
 from ptnt_mm.models.backbone import Backbone, find_trunk
 from ptnt_mm.registry import MODELS
 from ptnt_mm.weights.files import describe_checkpoint
-from ptnt_mm.weights.identity import looks_like
+from ptnt_mm.weights.identity import describe_network
 from ptnt_mm.weights.published import Published, default_cfg, locate
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 from ptnt_mm.workbench.cli.main import run
@@ -74,7 +74,7 @@ def test_a_wrong_file_is_named_by_its_network(detector_file: Path):
     other = MODELS.build(dict(type='CPVT', arch='tiny', init_cfg=init))
     with pytest.raises(CheckpointError, match='ToyNetwork small, 96 px'):
         other.init_weights()
-    assert looks_like(ToyNetwork('base').state_dict()) == 'ToyNetwork base, 64 px'
+    assert describe_network(ToyNetwork('base').state_dict()) == 'ToyNetwork base, 64 px'
 
 
 def test_published_files_have_names(capsys, publish):

@@ -11,7 +11,7 @@ from mmengine.registry import MODELS
 from ptnt_mm.models import TNT
 from ptnt_mm.models.position_tables import resize_grid
 from ptnt_mm.models.tnt import TNT_ARCHS
-from ptnt_mm.weights.identity import looks_like
+from ptnt_mm.weights.identity import describe_network
 from ptnt_mm.weights.pretrained import load_pretrained
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 
@@ -143,7 +143,7 @@ def test_a_file_of_a_pyramid_is_refused_by_name(micro_arch):
         load_pretrained(model, pyramid.state_dict())
     with pytest.raises(CheckpointError, match='looks like TNT.*the model is PyramidTNT'):
         load_pretrained(pyramid, timms_weights(model))
-    assert looks_like(authors_weights(model)) == looks_like(timms_weights(model))
+    assert describe_network(authors_weights(model)) == describe_network(timms_weights(model))
 
 
 def test_a_failed_download_is_explained(monkeypatch, tmp_path):

@@ -11,10 +11,14 @@ import numpy as np
 import pytest
 import torch
 from browser import PHONE, chromium, needs_chromium, quiet_page, width
+from data import made
+from data.formats.class_masks import colour_masks
+from data.formats.coco import label_studio
+from data.formats.folders import class_folders
+from data.formats.yolo import yolo_roboflow
 from mmengine.config import Config
 from mmengine.registry import DefaultScope
 from PIL import Image
-from project import made
 from project.conftest import _offline, untried  # noqa: F401
 
 from ptnt_mm import api
@@ -23,20 +27,20 @@ from ptnt_mm.workbench.cli.main import run
 from ptnt_mm.workbench.config.hosts import import_host
 from ptnt_mm.workbench.config.read import read_config
 from ptnt_mm.workbench.config.view import ConfigView
-from ptnt_mm.workbench.data.formats.format import Collector
 from ptnt_mm.workbench.data.labels import LabelledObject
+from ptnt_mm.workbench.data.reading.collector import Collector
 from ptnt_mm.workbench.data.tree import Tree
 from ptnt_mm.workbench.pages.data import content, network_input
-from ptnt_mm.workbench.pages.data.network_input import shown
+from ptnt_mm.workbench.pages.data.network_input import as_picture
 from ptnt_mm.workbench.pages.data.problems import group_problems
 from ptnt_mm.workbench.pages.data.splits import read_data, resized
 from ptnt_mm.workbench.project import create
 
 MAKERS = dict(
-    detection=made.yolo_roboflow,
-    instance=made.label_studio,
-    semantic=made.colour_masks,
-    classification=made.class_folders,
+    detection=yolo_roboflow,
+    instance=label_studio,
+    semantic=colour_masks,
+    classification=class_folders,
 )
 
 
@@ -119,7 +123,7 @@ def test_a_picture_has_the_colours_of_its_file(key, value):
     settings = {key: value for key, value in settings.items() if key != 'type'}
     batch = dict(inputs=[loaded], data_samples=None)
     given = DetDataPreprocessor(**settings)(batch, True)['inputs'][0]
-    assert np.array_equal(shown(given, view), rgb)
+    assert np.array_equal(as_picture(given, view), rgb)
 
 
 @pytest.mark.parametrize(
@@ -224,7 +228,7 @@ def test_a_page_says_whether_some_or_all_images_are_missing(projects, monkeypatc
 
 
 def test_copies_in_two_splits_and_objects_below_the_stride(projects, tmp_path: Path):
-    data = made.yolo_roboflow(tmp_path / 'data')
+    data = yolo_roboflow(tmp_path / 'data')
     Image.open(data / 'train/images/im0.png').save(data / 'valid/images/im4.png')
     labels = data / 'train/labels/im1.txt'
     labels.write_text(labels.read_text() + '1 0.5 0.5 0.03 0.03\n')  # 3 x 2 pixels
@@ -328,7 +332,7 @@ def test_the_command(projects, tmp_path: Path, capsys):
 
 @pytest.mark.usefixtures('untried')
 def test_new_writes_the_page_and_survives_without_it(tmp_path: Path, capsys, monkeypatch):
-    data = made.class_folders(tmp_path / 'data')
+    data = class_folders(tmp_path / 'data')
     words = ['--weights', 'none', '--size', '64']
     assert run('new', [str(data), str(tmp_path / 'one'), *words]) == 0
     assert (tmp_path / 'one/data.html').is_file()

@@ -122,10 +122,11 @@ def test_maps_are_forward_tokens_put_in_place(micro_arch, kind: str):
     if kind == 'PyramidTNT':
         # After its last nested block, a stage leaves its words unchanged.
         nested = list({block.stage: block for block in recording.nested()}.values())
-        shown = recording.shown()
+        shown = recording.chosen_blocks()
     else:
         nested = shown = recording.blocks
-        assert [block.name for block in recording.shown()] == ['block 1', 'block 2', 'block 3']
+        names = [block.name for block in recording.chosen_blocks()]
+        assert names == ['block 1', 'block 2', 'block 3']
     for words_of, block, (inner, outer, hw) in zip(nested, shown, tokens, strict=True):
         placed = torch.from_numpy(words_of.words_in_place().feature)
         assert torch.equal(placed, put_in_place(inner, hw))
@@ -134,7 +135,7 @@ def test_maps_are_forward_tokens_put_in_place(micro_arch, kind: str):
 
 
 def test_shown_blocks(micro_arch):
-    names = [block.name for block in look(PyramidTNT(micro_arch))[0].shown()]
+    names = [block.name for block in look(PyramidTNT(micro_arch))[0].chosen_blocks()]
     assert names == [
         'stage 1, block 1', 'stage 2, block 3', 'stage 3, block 4', 'stage 4, block 5'
     ]  # fmt: skip
@@ -144,7 +145,7 @@ def test_shown_blocks(micro_arch):
 
 def test_tables_are_the_means_of_the_heads(micro_arch):
     recording, _ = look(PyramidTNT(micro_arch, attention='eager'))
-    for block in recording.shown():
+    for block in recording.chosen_blocks():
         learned, resized = block.tables()
         assert torch.equal(learned, block.stage.relative_pos[0].mean(dim=0))
         torch.testing.assert_close(resized, block.form.bias[0].mean(dim=0))
@@ -230,7 +231,7 @@ def test_the_matrix_has_the_attention_of_all_sentences(eager_weights, position: 
 
 def test_the_chosen_blocks_are_shown():
     recording, _ = look(TNT(SMALL_TNT, inner_blocks=(0, 2)))
-    assert [block.name for block in recording.shown()] == ['block 1', 'block 2', 'block 4']
+    assert [block.name for block in recording.chosen_blocks()] == ['block 1', 'block 2', 'block 4']
     chosen = recording._replace(chosen=(4, 3))
-    assert [block.name for block in chosen.shown()] == ['block 4', 'block 3']
+    assert [block.name for block in chosen.chosen_blocks()] == ['block 4', 'block 3']
     assert [block.name for block in chosen.nested()] == ['block 3']

@@ -7,6 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from data import made
+from data.formats.class_masks import colour_masks
+from data.formats.coco import coco, label_studio
+from data.formats.cvat import cvat_shapes
+from data.formats.folders import class_folders
+from data.formats.voc import voc, voc_beside
+from data.formats.yolo import darknet, yolo_roboflow
 from mmengine.config import Config
 from mmengine.registry import DATASETS, DefaultScope
 from PIL import Image
@@ -23,8 +30,6 @@ from ptnt_mm.workbench.project import backbone_table
 from ptnt_mm.workbench.project.backbone_table import row_of
 from ptnt_mm.workbench.project.create import PROBLEMS, create_project
 
-from . import made
-
 
 def files_of(root: Path) -> dict[Path, bytes]:
     return {file: file.read_bytes() for file in root.rglob('*') if file.is_file()}
@@ -33,10 +38,10 @@ def files_of(root: Path) -> dict[Path, bytes]:
 @pytest.mark.parametrize(
     ('make', 'host'),
     [
-        (made.yolo_roboflow, 'mmdet'),
-        (made.label_studio, 'mmdet'),
-        (made.colour_masks, 'mmseg'),
-        (made.class_folders, 'mmpretrain'),
+        (yolo_roboflow, 'mmdet'),
+        (label_studio, 'mmdet'),
+        (colour_masks, 'mmseg'),
+        (class_folders, 'mmpretrain'),
     ],
 )
 def test_a_project_passes_the_check_and_the_data_is_not_touched(tmp_path: Path, make, host: str):
@@ -66,7 +71,7 @@ def test_a_schedule_of_one_iteration_or_a_few_has_no_warnings(
 
 
 def test_many_class_names_go_into_a_separate_file(untried, tmp_path: Path):
-    data = made.coco(tmp_path / 'data')
+    data = coco(tmp_path / 'data')
     file = next(data.rglob('*.json'))
     content = json.loads(file.read_text())
     more = [dict(id=100 + i, name=f"a '{{{{ name }}}}' with braces {i}") for i in range(80)]
@@ -86,7 +91,7 @@ def test_many_class_names_go_into_a_separate_file(untried, tmp_path: Path):
 def test_other_backbones_are_wired_by_their_maps(
     untried, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, backbone: str
 ):
-    monkeypatch.chdir(made.label_studio(tmp_path / 'data').parent)
+    monkeypatch.chdir(label_studio(tmp_path / 'data').parent)
     file = create_project(Path('data'), Path('project'), backbone=backbone, size=64)
     assert f'--backbone {backbone} --size 64`' in file.read_text().splitlines()[0]
     found = check(Config.fromfile(file), thorough=False)
@@ -107,16 +112,14 @@ def test_a_row_without_its_colours_is_named(monkeypatch):
 
 
 def test_a_project_can_be_moved(untried, tmp_path: Path):
-    create_project(made.darknet(tmp_path / 'data'), tmp_path / 'project')
+    create_project(darknet(tmp_path / 'data'), tmp_path / 'project')
     (tmp_path / 'project').rename(tmp_path / 'other')
     config = read_config(str(tmp_path / 'other'))
     assert config.work_dir == str(tmp_path / 'other' / 'work_dir')
     assert Path(config.val_evaluator.ann_file).is_file()
 
 
-@pytest.mark.parametrize(
-    'make', [made.yolo_roboflow, made.label_studio, made.colour_masks, made.class_folders]
-)
+@pytest.mark.parametrize('make', [yolo_roboflow, label_studio, colour_masks, class_folders])
 def test_its_images_can_be_moved(untried, tmp_path: Path, make):
     data = make(tmp_path / 'data')
     create_project(data, tmp_path / 'project')
@@ -131,7 +134,7 @@ def test_its_images_can_be_moved(untried, tmp_path: Path, make):
 
 
 def test_masks_of_objects_become_masks_of_classes(untried, tmp_path: Path):
-    data = made.cvat_shapes(tmp_path / 'data')
+    data = cvat_shapes(tmp_path / 'data')
     create_project(data, tmp_path / 'project', task='semantic')
     config = read_config(str(tmp_path / 'project'))
     assert config.classes == ('background', 'cell', 'dot')
@@ -171,7 +174,7 @@ def test_images_of_a_rare_class_are_repeated(untried, tmp_path: Path, balance: s
 
 
 def test_what_is_left_out_is_listed(untried, tmp_path: Path):
-    data = made.voc(tmp_path / 'data')
+    data = voc(tmp_path / 'data')
     file = data / 'Annotations' / 'im0.xml'
     file.write_text(file.read_text().replace('<xmin>4', '<xmin>94'))
     lines: list[str] = []
@@ -183,7 +186,7 @@ def test_what_is_left_out_is_listed(untried, tmp_path: Path):
 
 
 def test_truncated_images_are_left_out(untried, tmp_path: Path):
-    data = made.voc_beside(tmp_path / 'data')
+    data = voc_beside(tmp_path / 'data')
     for name in ('train/im0.png', 'valid/im4.png'):
         file = data / name
         file.write_bytes(file.read_bytes()[:-1000])
@@ -197,7 +200,7 @@ def test_truncated_images_are_left_out(untried, tmp_path: Path):
 
 
 def test_difficult_objects_are_crowds(untried, tmp_path: Path):
-    data = made.voc(tmp_path / 'data')
+    data = voc(tmp_path / 'data')
     for file in (data / 'Annotations').iterdir():
         file.write_text(file.read_text().replace('<difficult>0', '<difficult>1', 1))
     lines: list[str] = []
@@ -228,7 +231,7 @@ def test_difficult_objects_are_crowds(untried, tmp_path: Path):
     ],
 )
 def test_options_that_cannot_be_met(tmp_path: Path, options: dict, words: str):
-    data = made.darknet(tmp_path / 'data')
+    data = darknet(tmp_path / 'data')
     with pytest.raises(UserError, match=words):
         create_project(data, tmp_path / 'project', **options)
     assert sorted(path.name for path in tmp_path.iterdir()) == ['data']
@@ -249,19 +252,19 @@ def test_numbers_are_integers_from_a_least_value(
     tmp_path: Path, name: str, value: object, least: int
 ):
     with pytest.raises(UserError, match=f'`{name}={value!r}`: expected an integer from {least}$'):
-        create_project(made.darknet(tmp_path / 'data'), tmp_path / 'project', **{name: value})
+        create_project(darknet(tmp_path / 'data'), tmp_path / 'project', **{name: value})
     assert sorted(path.name for path in tmp_path.iterdir()) == ['data']
 
 
 def test_the_command_refuses_the_same_numbers(tmp_path: Path, capsys):
-    data = made.darknet(tmp_path / 'data')
+    data = darknet(tmp_path / 'data')
     with pytest.raises(SystemExit, match='2'):
         run('new', [str(data), str(tmp_path / 'project'), '--size', '10'])
     assert "--size: '10' is not an integer from 32" in capsys.readouterr().err
 
 
 def test_nothing_is_written_into_the_data_or_over_a_folder(tmp_path: Path):
-    data = made.darknet(tmp_path / 'data')
+    data = darknet(tmp_path / 'data')
     with pytest.raises(UserError, match='where ptnt new writes nothing'):
         create_project(data, data / 'project')
     (tmp_path / 'project').mkdir()
@@ -278,12 +281,12 @@ def test_a_failure_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr('ptnt_mm.workbench.project.create.copy_bases', fail)
     with pytest.raises(KeyboardInterrupt):
-        create_project(made.darknet(tmp_path / 'data'), tmp_path / 'project')
+        create_project(darknet(tmp_path / 'data'), tmp_path / 'project')
     assert sorted(path.name for path in tmp_path.iterdir()) == ['data']
 
 
 def test_the_command_shows_what_it_found_and_what_comes_next(untried, tmp_path: Path, capsys):
-    data, project = made.darknet(tmp_path / 'data'), tmp_path / 'project'
+    data, project = darknet(tmp_path / 'data'), tmp_path / 'project'
     assert run('new', [str(data), str(project), '--epochs', '3', '--size', '320']) == 0
     shown = capsys.readouterr().out
     assert 'YOLO' in shown and '  training: 3 epochs (as requested), 2 images per step' in shown
@@ -294,7 +297,7 @@ def test_the_command_shows_what_it_found_and_what_comes_next(untried, tmp_path: 
 def test_errors_come_before_training(untried, tmp_path: Path, capsys, monkeypatch):
     found = [error('train', '1 of 4 images not readable: a.png')]
     monkeypatch.setattr('ptnt_mm.workbench.check.inspection.check', lambda config: found)
-    data, project = made.darknet(tmp_path / 'data'), tmp_path / 'project'
+    data, project = darknet(tmp_path / 'data'), tmp_path / 'project'
     assert run('new', [str(data), str(project)]) == 1
     shown = capsys.readouterr().out
     assert shown.endswith(f'correct the errors above, then check again:\n  ptnt check {project}\n')

@@ -12,6 +12,9 @@ import mmcv
 import numpy as np
 import pytest
 import tifffile
+from data.formats.class_masks import colour_masks
+from data.formats.folders import class_folders
+from data.formats.yolo import darknet
 from mmengine.registry import DATASETS, DefaultScope
 from PIL import Image
 from pycocotools import mask as coco
@@ -30,8 +33,6 @@ from ptnt_mm.workbench.pages.data.report_data import report_data
 from ptnt_mm.workbench.project import cut as module
 from ptnt_mm.workbench.project.create import create_project
 from ptnt_mm.workbench.project.cut import LEAST_SHARE, Cut, cut_images
-
-from . import made
 
 TILING = Tiling(64, 0.25)  # neighbours begin 48 pixels apart
 SIZE = (150, 100)
@@ -454,13 +455,13 @@ def test_few_pixels_are_reported(untried, tmp_path: Path):
 
 @pytest.mark.parametrize('value', [31, -1, 640.0, '640', True, False])
 def test_a_side_is_an_integer_from_32_or_0(tmp_path: Path, value: object):
-    data = made.darknet(tmp_path / 'data')
+    data = darknet(tmp_path / 'data')
     with pytest.raises(UserError, match=f'`tile={value!r}`'):
         create_project(data, tmp_path / 'project', tile=value)
     assert not (tmp_path / 'project').exists()
 
 
-@pytest.mark.parametrize('make', [made.colour_masks, made.class_folders])
+@pytest.mark.parametrize('make', [colour_masks, class_folders])
 def test_other_tasks_have_no_tiles(tmp_path: Path, make):
     with pytest.raises(UserError, match='`tile=64`'):
         create_project(make(tmp_path / 'data'), tmp_path / 'project', tile=64)
@@ -469,7 +470,7 @@ def test_other_tasks_have_no_tiles(tmp_path: Path, make):
 
 def test_a_tile_larger_than_every_image_is_refused(untried, tmp_path: Path):
     with pytest.raises(UserError, match='`tile=96`.*96 x 64'):
-        create_project(made.darknet(tmp_path / 'data'), tmp_path / 'project', tile=96)
+        create_project(darknet(tmp_path / 'data'), tmp_path / 'project', tile=96)
     assert sorted(path.name for path in tmp_path.iterdir()) == ['data']
 
 

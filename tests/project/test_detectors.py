@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 import torch
 from configs.models import squeezed
+from data.formats.class_masks import class_masks
+from data.formats.object_masks import object_masks
+from data.formats.voc import voc
 from mmengine.config import Config, ConfigDict
 from repository import ROOT
 
@@ -21,12 +24,11 @@ from ptnt_mm.workbench.project.detectors import find_detector, task_of
 from ptnt_mm.workbench.project.model_settings import model_lines
 from ptnt_mm.workbench.project.recipe import choose_recipe
 
-from . import made
 from .test_recipe import PROFILE
 
 TABLE = Config.fromfile(ROOT / 'configs/_base_/project/detectors.py')
 DETECTORS = [name for name, row in TABLE.detectors.items() if row.task != 'classification']
-DATA = dict(detection=made.voc, instance=made.object_masks, semantic=made.class_masks)
+DATA = dict(detection=voc, instance=object_masks, semantic=class_masks)
 HOSTS = dict(detection='mmdet', instance='mmdet', semantic='mmseg', classification='mmpretrain')
 
 
@@ -99,7 +101,7 @@ def test_ranges_of_solov2_follow_the_size(tmp_path: Path):
 
 
 def test_a_detector_determines_the_task(tmp_path: Path):
-    data = made.object_masks(tmp_path / 'data')
+    data = object_masks(tmp_path / 'data')
     file = create_project(data, tmp_path / 'boxes', detector='atss', size=64, epochs=1)
     assert read_config(file).model.type == 'ATSS'
     with pytest.raises(UserError, match='atss.*detection.*instance.*mask_rcnn'):

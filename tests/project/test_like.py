@@ -6,12 +6,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from data import made
+from data.formats.class_masks import colour_masks
+from data.formats.coco import label_studio
+from data.formats.folders import class_folders
+from data.formats.object_masks import object_masks
 
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.config.read import read_config
 from ptnt_mm.workbench.project.create import create_project
 
-from . import made
 from .test_split import boxes, photograph, save
 
 pytestmark = pytest.mark.usefixtures('untried')
@@ -157,7 +161,7 @@ def test_images_that_were_all_trained_on_are_refused(tmp_path: Path):
         create_project(root, tmp_path / 'two', like=tmp_path / 'one')
 
 
-@pytest.mark.parametrize('make', [made.class_folders, made.colour_masks, made.object_masks])
+@pytest.mark.parametrize('make', [class_folders, colour_masks, object_masks])
 def test_projects_of_every_task_can_be_continued(tmp_path: Path, make: Callable):
     data = make(tmp_path / 'data')
     create_project(data, tmp_path / 'one')
@@ -169,7 +173,7 @@ def test_projects_of_every_task_can_be_continued(tmp_path: Path, make: Callable)
 
 def test_classes_keep_their_order_and_new_ones_come_last(tmp_path: Path):
     """A head has one output for each class, by its number."""
-    root = made.label_studio(tmp_path / 'data')
+    root = label_studio(tmp_path / 'data')
     create_project(root, tmp_path / 'one')
     content = json.loads((root / 'result.json').read_text())
     content['categories'] = [dict(id=7, name='new'), *content['categories'][::-1]]
@@ -185,7 +189,7 @@ def test_classes_keep_their_order_and_new_ones_come_last(tmp_path: Path):
 
 
 def test_a_list_of_a_project_that_cannot_be_read_is_named(tmp_path: Path):
-    data = made.class_folders(tmp_path / 'data')
+    data = class_folders(tmp_path / 'data')
     create_project(data, tmp_path / 'one')
     file = tmp_path / 'one' / 'labels' / 'train.txt'
     file.write_bytes(b'\xff\xfe')

@@ -12,8 +12,10 @@ from ptnt_mm.utils.findings import Severity
 from ptnt_mm.workbench.check.inspection import check
 from ptnt_mm.workbench.config.read import read_config
 from ptnt_mm.workbench.config.view import ConfigView
+from ptnt_mm.workbench.data.labels import LabelledImage, Labels
 from ptnt_mm.workbench.engine.load_in_range import stated_range
 from ptnt_mm.workbench.project.create import PROBLEMS, create_project
+from ptnt_mm.workbench.project.profile import leave_out_narrow
 
 pytestmark = pytest.mark.usefixtures('untried')
 
@@ -129,3 +131,25 @@ def test_images_that_no_loader_reads_are_refused(tmp_path: Path):
 
     with pytest.raises(UserError, match='TIFF with a plane for each colour'):
         create_project(class_folders(tmp_path / 'data', planes), tmp_path / 'project')
+
+
+@pytest.mark.parametrize(
+    ('size', 'task', 'asked', 'is_left_out'),
+    [
+        ((2000, 3), 'detection', None, True),
+        ((3, 2000), 'instance', None, True),
+        ((2000, 3), 'semantic', 1333, False),
+        ((100, 1), 'detection', 64, True),
+        ((2000, 30), 'detection', 64, False),
+        ((2000, 3), 'classification', None, True),
+        ((2000, 30), 'classification', None, False),
+    ],
+)
+def test_images_too_narrow_to_be_resized_are_left_out(
+    size: tuple[int, int], task: str, asked: int | None, is_left_out: bool
+):
+    images = [LabelledImage(Path('a.png'), (40, 30)), LabelledImage(Path('thin.png'), size)]
+    labels = Labels(images=images)
+    leave_out_narrow(labels, task, asked)
+    assert (len(labels.images) == 1) == is_left_out
+    assert [problem.file for problem in labels.problems] == [Path('thin.png')] * is_left_out

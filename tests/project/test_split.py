@@ -9,14 +9,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from data import made
+from data.formats.coco import coco
+from data.formats.voc import voc_beside
+from data.formats.yolo import darknet
 from PIL import Image
 
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.cli.main import run
 from ptnt_mm.workbench.project.create import create_project
 from ptnt_mm.workbench.project.split import split_off
-
-from . import made
 
 
 def photograph(seed: int, size: tuple[int, int] = (96, 64)) -> Image.Image:
@@ -84,7 +86,7 @@ def test_copies_that_leave_nothing_to_train_on_are_named(tmp_path: Path):
 @pytest.mark.parametrize('share', [0, 1, 20, -0.1, 1.5, float('nan'), '0.2', True])
 def test_a_share_is_between_0_and_1(tmp_path: Path, share: object):
     with pytest.raises(UserError, match=f'`val_share={share!r}`: expected a number between 0'):
-        create_project(made.darknet(tmp_path / 'data'), tmp_path / 'project', val_share=share)
+        create_project(darknet(tmp_path / 'data'), tmp_path / 'project', val_share=share)
 
 
 def test_the_share_is_an_option(tmp_path: Path, untried):
@@ -261,7 +263,7 @@ def test_copies_of_a_class_without_others_are_on_both_sides_and_this_is_said(tmp
 
 
 def test_a_test_split_is_left_alone(tmp_path: Path):
-    made.voc_beside(tmp_path)
+    voc_beside(tmp_path)
     (tmp_path / 'valid').rename(tmp_path / 'test')
     found = splits(tmp_path)
     assert found['test'] == {'im4.png', 'im5.png'}
@@ -325,7 +327,7 @@ def test_classes_missing_in_a_given_split_are_noted(tmp_path: Path):
 
 
 def test_one_image_cannot_be_split(tmp_path: Path):
-    made.coco(tmp_path)
+    coco(tmp_path)
     for file in list((tmp_path / 'images').iterdir())[1:]:
         file.unlink()
     with pytest.raises(UserError, match='only image'):

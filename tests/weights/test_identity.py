@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from ptnt_mm.models import CPVT, TNT
-from ptnt_mm.weights.identity import identify, looks_like
+from ptnt_mm.weights.identity import describe_network, identify
 
 SHAPES = json.loads(
     Path(__file__).parents[1].joinpath('data', 'state_dict_shapes.json').read_text()
@@ -24,7 +24,7 @@ def authors_weights(arch):
 def test_identify(arch):
     weights = authors_weights(arch)
     assert identify(weights) == ('PyramidTNT', arch, SHAPES[arch]['img_size'])
-    assert looks_like(weights) == f'PyramidTNT {arch}, {SHAPES[arch]["img_size"]} px'
+    assert describe_network(weights) == f'PyramidTNT {arch}, {SHAPES[arch]["img_size"]} px'
 
 
 def test_identify_another_size_and_another_arch():
@@ -50,7 +50,7 @@ FAMILY = [
 def test_identify_a_backbone_of_one_scale(kind, settings, name):
     with torch.device('meta'):
         weights = kind(**settings).state_dict()
-    assert looks_like(weights) == name
+    assert describe_network(weights) == name
 
 
 @pytest.mark.parametrize(
@@ -64,4 +64,4 @@ def test_identify_a_backbone_of_one_scale(kind, settings, name):
     ],
 )
 def test_looks_like_other_models(key, name):
-    assert name in looks_like({key: torch.zeros(1)})
+    assert name in describe_network({key: torch.zeros(1)})

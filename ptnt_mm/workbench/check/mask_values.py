@@ -169,7 +169,7 @@ def _out_of_range(values: _Values) -> Iterator[Finding]:
     having = [(path, counts) for path, counts in values.masks if counts[wrong].any()]
     if not having:
         return
-    named = first_few(f'{path} ({_listed(counts * wrong)})' for path, counts in having)
+    named = first_few(f'{path} ({_values_in(counts * wrong)})' for path, counts in having)
     what = (
         f'{len(having)} of {len(values.masks)} {NO_CLASS}: {named}; '
         f'the classes are {values.first} to {values.last}'
@@ -185,8 +185,8 @@ def _out_of_range(values: _Values) -> Iterator[Finding]:
         )
     elif not any(0 < value <= values.last for value in values.present):
         advice = (
-            f'the values {_listed(values.counts)} may be grey values for display: write the index '
-            'of the class in place of each'
+            f'the values {_values_in(values.counts)} may be grey values for display: write the '
+            'index of the class in place of each'
         )
     else:
         advice = (
@@ -216,7 +216,7 @@ def _shifted(values: _Values) -> Iterator[Finding]:
 def _nothing_counts(values: _Values) -> Iterator[Finding]:
     """Report masks without a pixel that has a class."""
     empty = [(path, counts) for path, counts in values.masks if not counts[values.counted].any()]
-    named = (f'{path} ({_listed(counts)})' for path, counts in empty)
+    named = (f'{path} ({_values_in(counts)})' for path, counts in empty)
     severity, advice = Severity.WARNING, 'nothing is learned from them: remove them'
     if len(empty) == len(values.masks):
         severity, advice = Severity.ERROR, 'there is nothing to learn or to measure'
@@ -236,6 +236,6 @@ def _absent(values: _Values) -> Iterator[Finding]:
     yield warning(values.data.name, f'no pixel of {first_few(absent)}', advice)
 
 
-def _listed(counts: np.ndarray) -> str:
+def _values_in(counts: np.ndarray) -> str:
     """The first few values that occur, from counts (256,)."""
     return first_few(map(str, np.flatnonzero(counts)))

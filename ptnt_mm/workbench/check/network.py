@@ -104,10 +104,10 @@ def check_strides(view: ConfigView, model: nn.Module) -> Iterator[Finding]:
         # differs by a factor of 1.5, and the smallest maps are ignored.
         levels = [pair for pair in zip(expected, measured, strict=False) if pair[1] <= _SIDE / 4]
         if all(2 / 3 < stride / real < 3 / 2 for stride, real in levels):
-            yield ok(where, f'takes maps of strides {_listed(expected)}')
+            yield ok(where, f'takes maps of strides {_to_text(expected)}')
         else:
-            what = f'expects strides {_listed(expected)}, its maps have {_listed(measured)}'
-            written = _listed(measured[: len(expected)])
+            what = f'expects strides {_to_text(expected)}, its maps have {_to_text(measured)}'
+            written = _to_text(measured[: len(expected)])
             advice = f'predictions are for the wrong places: write {setting}=[{written}], {_RESIZE}'
             if where.endswith('prior_generator'):
                 advice += '. In many configs it is called anchor_generator'
@@ -184,7 +184,7 @@ def strides_of_parts(model: nn.Module) -> Iterator[tuple[str, str, list[float]]]
                 yield f'model.{name}.{key}', 'strides', [float(max(pair)) for pair in pairs]
 
 
-def _listed(strides: Sequence[float]) -> str:
+def _to_text(strides: Sequence[float]) -> str:
     return ', '.join(f'{stride:.3g}' for stride in strides)
 
 

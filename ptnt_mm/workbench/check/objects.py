@@ -170,7 +170,7 @@ def _findings_of_boxes(data: DetectionDataset) -> Iterator[Finding]:
     for rule, chosen in judge(data.boxes):
         advice = rule.advice_for(chosen)
         yield from _report_boxes(rule.severity, data, chosen, rule.what, advice)
-        left &= rule.left(chosen)
+        left &= rule.remaining(chosen)
     advice = 'mmdet drops them for another reason'
     yield from _report_boxes(Severity.ERROR, data, left & _is_lost(data), 'objects', advice)
     (places,) = np.nonzero(left)

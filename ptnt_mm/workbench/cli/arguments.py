@@ -16,6 +16,7 @@ class Argument:
     default: Any = None
     metavar: str | tuple[str, ...] | None = None  # how the help shows the value
     choices: tuple[str, ...] = ()  # empty for any value
+    names: tuple[str, ...] = ()  # only for the help: the function checks the value
     nargs: int | str | None = None  # how many words, as argparse expects it; None for one
     instead_of: str = ''  # the argument of the same command that it excludes
     flags: tuple[str, ...] = ()  # of an option, if they are not made from the name
@@ -26,6 +27,11 @@ class Argument:
     def words(self) -> tuple[str, ...]:
         """What the command line calls it."""
         return (self.name,)
+
+    @property
+    def help(self) -> str:
+        """Its sentence, and its names if it has a list of them."""
+        return f'{self.about}. Known: {", ".join(self.names)}' if self.names else self.about
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -107,7 +107,7 @@ def _add(parser: Parser, command: Command) -> None:
         several = len(alternatives) > 1
         owner = parser.add_mutually_exclusive_group() if several else parser
         for argument in alternatives:
-            about = as_flags(argument.about) or argparse.SUPPRESS
+            about = as_flags(argument.help) or argparse.SUPPRESS
             owner.add_argument(*argument.words, help=about, **argument.settings)
 
 

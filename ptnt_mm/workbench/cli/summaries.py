@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ptnt_mm.utils.console import for_user, show
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.metrics import readable
-from ptnt_mm.utils.tables import listed, new_listing, to_text
+from ptnt_mm.utils.tables import new_listing, to_lines, to_text
 from ptnt_mm.utils.text import counted, duration, from_here
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def after_train(runner: 'Runner', args: Namespace) -> str:
     parts = [
         f'Done in {duration(display.took)}{display.summary and ": "}{display.summary}',
         class_table(display.classes),
-        listed({name: from_here(path) for name, path in paths.items() if path}),
+        to_lines({name: from_here(path) for name, path in paths.items() if path}),
         '\n  '.join(['Next:', *map(shlex.join, following)]),
     ]
     return '\n\n'.join(filter(None, parts))
@@ -126,9 +126,9 @@ def after_test(metrics: dict[str, float], runner: 'Runner', args: Namespace) -> 
 
     paths = dict(log=log_file(), predictions=args.out, pictures=args.show_dir)
     parts = [
-        listed(readable(metrics)) or NO_FIGURES,
+        to_lines(readable(metrics)) or NO_FIGURES,
         class_table(display_of(runner).classes),
-        listed({name: from_here(path) for name, path in paths.items() if path is not None}),
+        to_lines({name: from_here(path) for name, path in paths.items() if path is not None}),
     ]
     return '\n\n'.join(filter(None, parts))
 

@@ -5,6 +5,7 @@ MMEngine, and torch with it, is imported where a config is read: a wrong name is
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from threading import RLock
@@ -37,6 +38,14 @@ def config_root() -> Path:
         if (folder / '_base_').is_dir():
             return folder
     raise UserError(f'no configs were installed next to {_PACKAGE}: reinstall ptnt_mm')
+
+
+def detector_names() -> tuple[str, ...]:
+    """The models of ``ptnt new``, by their fragments; none if no configs were installed."""
+    with suppress(UserError):
+        fragments = config_root().glob('_base_/project/models/*.py')
+        return tuple(sorted(file.stem for file in fragments))
+    return ()
 
 
 def config_names() -> list[str]:

@@ -153,7 +153,7 @@ def judge(boxes: Boxes) -> Iterator[tuple[LabelRule, np.ndarray]]:
         with np.errstate(invalid='ignore'):  # boxes that are not finite have the first rule
             chosen = left & rule.applies_to(boxes)
         yield rule, chosen
-        left &= rule.left(chosen)
+        left &= rule.remaining(chosen)
 
 
 @dataclass(frozen=True)

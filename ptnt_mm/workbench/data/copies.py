@@ -21,7 +21,7 @@ from ptnt_mm.workbench.data.many_files import grouped, on_threads
 from ptnt_mm.workbench.data.tree import split_named
 
 Groups = list[list[int]]
-Looks = Mapping[Path, np.ndarray]
+Thumbnails = Mapping[Path, np.ndarray]
 
 MOST_COMPARED = 50_000
 """Pictures of more images are not compared: all pairs of these take minutes."""
@@ -59,7 +59,7 @@ def digests_of(paths: Sequence[Path], what: str) -> dict[Path, bytes]:
     return dict(zip(paths, found, strict=True))
 
 
-def look(image: Image.Image) -> np.ndarray:
+def thumbnail(image: Image.Image) -> np.ndarray:
     """A small picture of an image: (256,) float32 of mean 0 and length 1; all 0 if it is blank."""
     if image.mode.startswith(('I', 'F')):
         image = Image.fromarray(np.nan_to_num(np.asarray(image, np.float32)))
@@ -77,22 +77,22 @@ def look(image: Image.Image) -> np.ndarray:
     return np.zeros_like(pixels) if blank else pixels / length
 
 
-def alike(looks: np.ndarray) -> Groups:
+def similar_images(thumbnails: np.ndarray) -> Groups:
     """Images that look like the first of their group, or its mirror image; groups are not chained.
 
     Args:
-        looks: (N, 256), as :func:`look`; above ``MOST_COMPARED`` images, none are compared.
+        thumbnails: (N, 256), see :func:`thumbnail`; more than ``MOST_COMPARED`` are not compared.
     """
-    count = len(looks)
+    count = len(thumbnails)
     if count > MOST_COMPARED:
         return []
-    mirrored = looks.reshape(count, _SIDE, _SIDE)[:, :, ::-1].reshape(count, -1)
+    mirrored = thumbnails.reshape(count, _SIDE, _SIDE)[:, :, ::-1].reshape(count, -1)
     taken = np.zeros(count, bool)
     groups = []
     for start in range(0, count, _ROWS):
-        rows = looks[start : start + _ROWS]
+        rows = thumbnails[start : start + _ROWS]
         # Each image with later ones only.
-        likeness = np.triu(np.maximum(rows @ looks.T, rows @ mirrored.T) > _SAME, start + 1)
+        likeness = np.triu(np.maximum(rows @ thumbnails.T, rows @ mirrored.T) > _SAME, start + 1)
         for row in np.flatnonzero(likeness.any(axis=1)).tolist():
             others = np.flatnonzero(likeness[row] & ~taken).tolist()
             if others and not taken[start + row]:
@@ -109,7 +109,7 @@ def copies(
     Args:
         paths: The images.
         digests: A hash of the bytes of each.
-        similar: Groups that look the same, by :func:`alike`; None for copies of equal bytes only.
+        similar: Those of :func:`similar_images`; None for copies of equal bytes only.
     """
     count = len(paths)
     same = _by_key(digests)
@@ -123,7 +123,7 @@ def copies(
 
 def sequences(
     paths: Sequence[Path],
-    looks: np.ndarray,
+    thumbnails: np.ndarray,
     similar: Groups,
     together: Groups,
     by_names: bool = True,
@@ -132,8 +132,8 @@ def sequences(
 
     Args:
         paths: The images.
-        looks: (N, 256), as :func:`look`.
-        similar: Groups that look the same, by :func:`alike`.
+        thumbnails: (N, 256), as :func:`thumbnail`.
+        similar: Those of :func:`similar_images`.
         together: The groups of copies.
         by_names: Whether names are enough; otherwise neighbours by name must look alike.
 
@@ -141,7 +141,7 @@ def sequences(
         Larger groups; None if there are none.
     """
     names = list(map(_name, paths))
-    found = [*together, *_videos(names, looks, by_names)]
+    found = [*together, *_videos(names, thumbnails, by_names)]
     found += [group for group in similar if _is_large(group, len(paths))]
     if by_names:
         found += [*_tiles(names), *_variants(paths)]
@@ -168,7 +168,10 @@ def in_blocks(paths: Sequence[Path], groups: Groups, together: Groups, size: int
 
 
 def crossing(
-    train: Sequence[Path], other: Sequence[Path], digests: Mapping[Path, Hashable], looks: Looks
+    train: Sequence[Path],
+    other: Sequence[Path],
+    digests: Mapping[Path, Hashable],
+    thumbnails: Thumbnails,
 ) -> dict[Path, Path]:
     """The images of a given split that are copies of one to train on, with that one.
 
@@ -181,10 +184,10 @@ def crossing(
     for path in other:
         for copy in by_name.get(_name(path), ())[:_ROWS]:
             # Images of the same name may be numbered from 0 in each split.
-            if copy.stem != path.stem and _likeness(*stacked((path, copy), looks)) > _TURNED:
+            if copy.stem != path.stem and _likeness(*stacked((path, copy), thumbnails)) > _TURNED:
                 found.setdefault(path, copy)
     if train and other and len(train) + len(other) <= MOST_COMPARED:
-        of_train, of_other = stacked(train, looks), stacked(other, looks)
+        of_train, of_other = stacked(train, thumbnails), stacked(other, thumbnails)
         for start in range(0, len(other), _ROWS):
             correlation = of_other[start : start + _ROWS] @ of_train.T
             for i, row in enumerate(correlation, start=start):
@@ -195,10 +198,10 @@ def crossing(
     return found
 
 
-def stacked(paths: Sequence[Path], looks: Looks) -> np.ndarray:
+def stacked(paths: Sequence[Path], thumbnails: Thumbnails) -> np.ndarray:
     """Small pictures, (N, 256); unknown ones are blank."""
     blank = np.zeros(_SIDE * _SIDE, np.float32)
-    return np.stack([looks.get(path, blank) for path in paths])
+    return np.stack([thumbnails.get(path, blank) for path in paths])
 
 
 def _joined(groups: Groups, count: int) -> Groups:
@@ -279,7 +282,7 @@ def _variants(paths: Sequence[Path]) -> Groups:
     return list(map(list, found.values()))
 
 
-def _videos(names: Sequence[tuple[str, ...]], looks: np.ndarray, by_names: bool) -> Groups:
+def _videos(names: Sequence[tuple[str, ...]], thumbnails: np.ndarray, by_names: bool) -> Groups:
     """Names with a running number after a name, if frames are similar or names are numbered.
 
     ``img_0001`` to ``img_0364`` are not one video unless their pictures show it; ``clip1_0001``
@@ -293,7 +296,7 @@ def _videos(names: Sequence[tuple[str, ...]], looks: np.ndarray, by_names: bool)
     groups = []
     for head, frames in found.items():
         is_numbered = by_names and alike_names[_without_numbers(head)] > 1
-        if (is_numbered and _is_dense(frames.values())) or _is_filmed(frames, looks):
+        if (is_numbered and _is_dense(frames.values())) or _is_filmed(frames, thumbnails):
             groups.append(list(frames))
     return groups
 
@@ -309,10 +312,10 @@ def _is_dense(numbers: Iterable[int]) -> bool:
     return len(ordered) > 1 and (ordered[-1] - ordered[0]) // step < 2 * len(ordered)
 
 
-def _is_filmed(frames: Mapping[int, int], looks: np.ndarray) -> bool:
+def _is_filmed(frames: Mapping[int, int], thumbnails: np.ndarray) -> bool:
     """Whether most images look like the one before."""
     ordered = sorted(frames, key=frames.__getitem__)
-    pictures = looks[ordered]
+    pictures = thumbnails[ordered]
     return len(frames) > 3 and float(np.median((pictures[1:] * pictures[:-1]).sum(1))) > _NEXT
 
 

@@ -63,7 +63,7 @@ class LabelRule(FindingKind):
         """Whether ``ptnt new`` keeps such labels, at least their boxes."""
         return self.outcome is not Outcome.LEFT_OUT
 
-    def left(self, chosen: np.ndarray) -> np.ndarray:
+    def remaining(self, chosen: np.ndarray) -> np.ndarray:
         """The labels that are kept, (N,) bool, if the rule applies to the chosen, (N,) bool."""
         return ~chosen | self.is_kept
 
@@ -157,8 +157,8 @@ class Labels:
         aside: Image files that are not training images, such as masks.
         mask_indices: The index of the class of each value in a mask, read by
             ``data.class_masks.read_values``. Other values are ignored.
-        looks: A small picture of each image, in which copies look the same, by
-            ``data.copies.look``.
+        thumbnails: A small picture of each image, in which copies look the same, by
+            ``data.copies.thumbnail``.
     """
 
     classes: list[str] = field(default_factory=list)
@@ -167,7 +167,7 @@ class Labels:
     notes: list[str] = field(default_factory=list)
     aside: set[Path] = field(default_factory=set)
     mask_indices: dict[int, int] = field(default_factory=dict)
-    looks: dict[Path, np.ndarray] = field(default_factory=dict)
+    thumbnails: dict[Path, np.ndarray] = field(default_factory=dict)
 
     def report(
         self,

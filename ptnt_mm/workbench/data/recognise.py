@@ -10,59 +10,20 @@ from PIL import Image
 from ptnt_mm.deploy.decoding import unread_pictures
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted, first_few, printable, spellings, unknown_name
-from ptnt_mm.workbench.data.copies import look
-from ptnt_mm.workbench.data.formats import (
-    box_tables,
-    class_folders,
-    class_masks,
-    coco,
-    coco_panoptic,
-    cvat,
-    kitti,
-    labelme,
-    numbered_masks,
-    object_masks,
-    run_lengths,
-    via,
-    voc,
-    yolo,
-)
-from ptnt_mm.workbench.data.formats.class_tables import read_table
-from ptnt_mm.workbench.data.formats.format import DAMAGED, EMPTY, UNREADABLE, Format
-from ptnt_mm.workbench.data.formats.mask_pairs import find_pairs, has_folder_of_masks
+from ptnt_mm.workbench.data.copies import thumbnail
+from ptnt_mm.workbench.data.formats import FORMAT_NAMES, all_formats, class_masks, numbered_masks
 from ptnt_mm.workbench.data.image_files import decoded
 from ptnt_mm.workbench.data.labels import TASKS, LabelledImage, Labels, Outcome, counted_classes
 from ptnt_mm.workbench.data.many_files import grouped, on_threads
 from ptnt_mm.workbench.data.predictions import LABELS
+from ptnt_mm.workbench.data.reading.class_tables import read_table
+from ptnt_mm.workbench.data.reading.collector import DAMAGED, EMPTY, UNREADABLE
+from ptnt_mm.workbench.data.reading.format import Format, Signs
+from ptnt_mm.workbench.data.reading.mask_pairs import find_pairs, has_folder_of_masks
 from ptnt_mm.workbench.data.tree import Tree
-from ptnt_mm.workbench.data.unsupported import Seen, unsupported_labels
-
-FORMATS = (
-    coco.FORMAT,
-    coco_panoptic.FORMAT,
-    voc.POLYGONS,
-    voc.FORMAT,
-    yolo.FORMAT,
-    cvat.FORMAT,
-    labelme.FORMAT,
-    via.FORMAT,
-    kitti.FORMAT,
-    box_tables.FORMAT,
-    run_lengths.FORMAT,
-    object_masks.FORMAT,
-    numbered_masks.FORMAT,
-    class_masks.FORMAT,
-    class_folders.FORMAT,
-)
-"""Formats with the clearest signs first; class folders match when nothing else does."""
-
-_IN_PAIRS = (numbered_masks.FORMAT, class_masks.FORMAT)
-_BY_NAMES = (object_masks.FORMAT, *_IN_PAIRS)
-_OF_PICTURES = (*_BY_NAMES, class_folders.FORMAT)
+from ptnt_mm.workbench.data.unsupported import UnsupportedFiles, unsupported_labels
 
 CUT_OFF = 'it is truncated, or is not JSON or XML'
-
-FORMAT_NAMES = tuple(format.name for format in FORMATS)
 
 
 @dataclass(frozen=True)
@@ -101,7 +62,7 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
         UserError: if there is no such format or task, or if none is found.
     """
     require_known(name, task)
-    forms = _IN_PAIRS if tree.pairs else FORMATS
+    forms = [f for f in all_formats() if not tree.pairs or f.signs is Signs.PAIRS]
     asked = [form for form in forms if name in (None, form.name)]
     if not asked:
         fit = ' and '.join(form.name for form in forms)
@@ -115,8 +76,9 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
         # Comparing the names of many pictures takes long. Beside label files it is done only if a
         # folder has a name for masks. Files with a mask for each object are not class masks.
         is_clear = any(other in fit for other, _ in found)
-        of_objects = any(other is object_masks.FORMAT for other, _ in found)
-        if is_clear and form in _BY_NAMES and (of_objects or not has_folder_of_masks(tree)):
+        of_objects = any(other.signs is Signs.MASKS for other, _ in found)
+        is_by_names = form.signs in (Signs.MASKS, Signs.PAIRS)
+        if is_clear and is_by_names and (of_objects or not has_folder_of_masks(tree)):
             continue
         if why := form.find(tree):
             found.append((form, why))
@@ -134,17 +96,17 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
     others = [
         f'{form.title} ({why}: `format={form.name}`)'
         for form, why in found
-        if form is not class_folders.FORMAT and form.read is not chosen[0].read
+        if form.signs is not Signs.FOLDERS and form.read is not chosen[0].read
     ]
     are_classes = chosen[0] is class_masks.FORMAT
     table = read_table(tree).file if are_classes else None
     if are_classes and table is None and (why := numbered_masks.why_may_be_numbered(tree)):
         others.append(f'{numbered_masks.FORMAT.title} ({why}: `format=numbered-masks`)')
-    if chosen[0] in _OF_PICTURES:
+    if not chosen[0].has_label_files:
         # Pictures of any data set are in folders; labels in files are the clearer sign.
         seen = [item for item in unsupported_labels(tree) if item.format.kind != 'images']
         seen = [item for item in seen if item.files != (table,)]
-        if chosen[0] is class_folders.FORMAT and name is None and task is None:
+        if chosen[0].signs is Signs.FOLDERS and name is None and task is None:
             _refuse_folders(tree, chosen[1], seen)
         others += [item.line(tree) for item in seen]
     return Recognised(*chosen, tuple(others))
@@ -156,9 +118,9 @@ def _larger(tree: Tree, found: Sequence[tuple[Format, str]]) -> tuple[Format, st
     A first format that cannot be read stays the first: its error is the one to correct.
     """
     first = found[0]
-    others = [item for item in found if item[0] not in _OF_PICTURES]
+    others = [item for item in found if item[0].has_label_files]
     others = [item for item in others if item[0].read is not first[0].read]
-    if not others or first[0] in _OF_PICTURES:
+    if not others or not first[0].has_label_files:
         return first
     count = _labelled(tree, first[0])
     if not count or 2 * count >= len(tree.images):
@@ -220,7 +182,7 @@ def _has(form: Format, folder: Path) -> bool:
 
 def without_labels(task: str, has: str) -> str:
     """Message about a requested task that has no labels; ``has`` says what there is instead."""
-    holding = ', '.join(form.name for form in FORMATS if task in form.tasks)
+    holding = ', '.join(form.name for form in all_formats() if task in form.tasks)
     return (
         f'`task={task}` needs {TASKS[task]}, but {has}. Leave out `task`, or add {TASKS[task]} in '
         f'one of these formats: {holding}. docs/formats.md shows each layout'
@@ -247,7 +209,7 @@ def skip_damaged(labels: Labels) -> None:
 
     def why_damaged(image: LabelledImage) -> str:
         def keep(pixels: Image.Image) -> None:
-            labels.looks[image.path] = look(pixels)
+            labels.thumbnails[image.path] = thumbnail(pixels)
 
         return decoded(image.path, keep)[0]
 
@@ -277,7 +239,7 @@ def _report_spellings(labels: Labels) -> None:
             labels.notes.append(f'{what}: {first_few(map(repr, names))}')
 
 
-def _refuse_folders(tree: Tree, why: str, seen: list[Seen]) -> None:
+def _refuse_folders(tree: Tree, why: str, seen: list[UnsupportedFiles]) -> None:
     """Refuse to read folders as classes if files contain labels; tables may accompany folders."""
     lines = [f'\n    {item.line(tree)}' for item in seen if item.format.kind != 'table']
     if lines:

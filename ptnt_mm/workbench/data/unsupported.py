@@ -45,7 +45,7 @@ _CONVERT = (
 
 
 @dataclass(frozen=True)
-class Foreign:
+class UnsupportedFormat:
     """A format that is not read, or several with the same advice.
 
     Attributes:
@@ -74,7 +74,7 @@ class Foreign:
         return self.kind != 'each' or (count > _FEW and 2 * count >= len(tree.images))
 
 
-KNOWN = tuple(Foreign(*row) for row in (
+KNOWN = tuple(UnsupportedFormat(*row) for row in (
     ('VIA (VGG Image Annotator) CSV', _TABLES,
      r'region_shape_attributes|(?i:CSV_HEADER\s*=\s*metadata_id)',
      'open the project in VIA 2, and export JSON (Annotation > Export Annotations), which is read'),
@@ -125,7 +125,7 @@ KNOWN = tuple(Foreign(*row) for row in (
 ))  # fmt: skip
 """Formats with the clearest signs first."""
 
-_UNKNOWN = Foreign(
+_UNKNOWN = UnsupportedFormat(
     'unknown labels that name images',
     f'{_JSON} {_TABLES} .xml .txt .manifest .yaml',
     rf'(?is){_IMAGE}\b.*{_IMAGE}\b',
@@ -135,10 +135,10 @@ _UNKNOWN = Foreign(
 
 
 @dataclass(frozen=True)
-class Seen:
+class UnsupportedFiles:
     """Files of a format that is not read, and the text at the beginning of the first."""
 
-    format: Foreign
+    format: UnsupportedFormat
     files: tuple[Path, ...]
     head: str
 
@@ -151,7 +151,7 @@ class Seen:
         return f'{form.name} ({files}).{first} To convert: {form.advice}'
 
 
-def unsupported_labels(tree: Tree) -> list[Seen]:
+def unsupported_labels(tree: Tree) -> list[UnsupportedFiles]:
     """The formats that were seen in a folder and cannot be read."""
     heads = dict(_heads(tree))
     forms = [form for form in (*KNOWN, _UNKNOWN) if form.may_be_in(tree)]
@@ -159,10 +159,12 @@ def unsupported_labels(tree: Tree) -> list[Seen]:
     seen.pop(None, None)
     # What names images without a known form is of interest only where nothing else is.
     known = {form: files for form, files in seen.items() if form is not _UNKNOWN}
-    return [Seen(f, tuple(files), heads[files[0]]) for f, files in (known or seen).items()]
+    return [
+        UnsupportedFiles(f, tuple(files), heads[files[0]]) for f, files in (known or seen).items()
+    ]
 
 
-def _form(forms: list[Foreign], file: Path, head: str) -> Foreign | None:
+def _form(forms: list[UnsupportedFormat], file: Path, head: str) -> UnsupportedFormat | None:
     return next((form for form in forms if form.fits(file, head)), None)
 
 

@@ -58,7 +58,7 @@ class KeepsCocoClassScores:
         with _replacing:
             originals = {name: getattr(module, name) for name in ('COCOeval', 'COCOevalMP')}
             for name, original in originals.items():
-                setattr(module, name, _listed(self.evaluation or original, evaluations))
+                setattr(module, name, _recording(self.evaluation or original, evaluations))
             try:
                 scores = super().compute_metrics(results)
             finally:
@@ -70,14 +70,14 @@ class KeepsCocoClassScores:
         return scores
 
 
-def _listed(create: Callable, created: list) -> Callable:
+def _recording(create: Callable, created: list) -> Callable:
     """A constructor that also appends what it creates to a list."""
 
-    def create_listed(*args: Any) -> Any:
+    def create_recorded(*args: Any) -> Any:
         created.append(create(*args))
         return created[-1]
 
-    return create_listed
+    return create_recorded
 
 
 class KeepsIoUClassScores:

@@ -15,7 +15,7 @@ from ptnt_mm.utils.console import fitted, for_user
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.metrics import readable
 from ptnt_mm.utils.progress import waiting
-from ptnt_mm.utils.tables import listed
+from ptnt_mm.utils.tables import to_lines
 from ptnt_mm.weights.reader.files import require_checkpoint
 from ptnt_mm.workbench.check.inspection import check_before_testing
 from ptnt_mm.workbench.config.read import require_keys
@@ -154,7 +154,7 @@ def suggested_size(config: Config) -> tuple[int, int] | None:
 
 def _print_metrics(config: Config, out: Path) -> None:
     metrics = evaluate_file(config, out, out.parent / f'{out.stem}_evaluation')
-    print(listed(readable(metrics)))
+    print(to_lines(readable(metrics)))
 
 
 def _megabytes(out: Path) -> str:

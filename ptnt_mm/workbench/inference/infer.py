@@ -11,7 +11,7 @@ from ptnt_mm.deploy.decoding import type_and_shape, unread_pictures
 from ptnt_mm.utils.console import fitted
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.progress import waiting
-from ptnt_mm.utils.tables import listed
+from ptnt_mm.utils.tables import to_lines
 from ptnt_mm.utils.text import counted, first_few
 from ptnt_mm.weights.reader.files import require_checkpoint
 from ptnt_mm.workbench.data.image_files import Images
@@ -68,7 +68,7 @@ def infer(
             for classifiers; segmenters have no scores and refuse it.
         draw: If False, write no pictures.
         labels: Also write what a detector finds as label files, to correct them in CVAT, Label
-            Studio or LabelMe: 'coco', 'yolo', 'voc' or 'labelme'.
+            Studio or LabelMe: 'coco', 'labelme', 'voc' or 'yolo'.
         tile: Cut larger images into tiles of this side and merge their objects; for detectors. By
             default as in evaluations with the config; 0 for whole images.
         overlap: Share of a tile that overlaps the next one: 0.2 by default.
@@ -167,7 +167,7 @@ def closing_lines(results: Results, predictor: Predictor, tracker: Tracker | Non
     if results.drawn.exists():
         paths['drawn'] = results.drawn
     found = _found(results, predictor, tracker)
-    return '\n'.join((f'Processed {images}', listed(paths), *found))
+    return '\n'.join((f'Processed {images}', to_lines(paths), *found))
 
 
 def _found(results: Results, predictor: Predictor, tracker: Tracker | None) -> Iterator[str]:

@@ -13,17 +13,14 @@ from ptnt_mm.workbench.data.image_files import Images
 from ptnt_mm.workbench.data.labels import LabelledImage, LabelledObject, box_between
 from ptnt_mm.workbench.data.masks import outlines
 from ptnt_mm.workbench.data.predictions import LABELS
-from ptnt_mm.workbench.data.recognise import FORMATS
-
-WRITABLE = {form.name: form for form in FORMATS if form.write is not None}
-"""The formats that can be written, by name."""
+from ptnt_mm.workbench.data.writers import WRITER_NAMES, all_writers
 
 
 class LabelFiles:
     """The label files of a run, in a folder next to its results.
 
     Args:
-        format: One of :data:`WRITABLE`.
+        format: One of :data:`WRITER_NAMES`.
         out: The folder of the results.
 
     Attributes:
@@ -35,9 +32,9 @@ class LabelFiles:
     """
 
     def __init__(self, format: str, out: Path):
-        if format not in WRITABLE:
-            raise UserError(unknown_name('labels', format, WRITABLE))
-        self._format, self.folder = WRITABLE[format], out / LABELS
+        if format not in WRITER_NAMES:
+            raise UserError(unknown_name('labels', format, WRITER_NAMES))
+        self._writer, self.folder = all_writers()[format], out / LABELS
         if self.folder.exists():
             raise UserError(
                 f'{self.folder} exists, and may contain corrected labels: move it away, or choose '
@@ -50,12 +47,12 @@ class LabelFiles:
         Raises:
             UserError: if they do, as ``a.jpg`` and ``a.png``. COCO has one file for all images.
         """
-        counts = Counter(name.with_suffix('') for name in images.files)
-        shared = [str(name) for name in images.files if counts[name.with_suffix('')] > 1]
-        if shared and self._format.name != 'coco':
+        counts = Counter(file.with_suffix('') for file in images.files)
+        shared = [str(file) for file in images.files if counts[file.with_suffix('')] > 1]
+        if shared and (name := self._writer.format.name) != 'coco':
             raise UserError(
-                f'`labels={self._format.name}` writes one file for each name, and these images '
-                f'share one: {first_few(shared)}. Rename them, or use `labels=coco`'
+                f'`labels={name}` writes one file for each name, and these images share one: '
+                f'{first_few(shared)}. Rename them, or use `labels=coco`'
             )
 
     def write(self, found: Iterable[str], classes: Sequence[str] | None, root: Path) -> str:
@@ -77,13 +74,13 @@ class LabelFiles:
         try:
             with folder_written_atomically(self.folder) as building:
                 # Relative paths in LabelMe's files stay right: the final folder is beside this one.
-                self._format.write(classes or tuple(occurring), images, root, building)
+                self._writer.write(classes or tuple(occurring), images, root, building)
         except OSError as error:
             raise UserError(f'{self.folder} cannot be written: {error}') from error
         has_masks = any(item.segmentation for image in images for item in image.objects)
-        is_lost = has_masks and 'instance' not in self._format.tasks
+        is_lost = has_masks and not self._writer.masks
         without = ', without masks, which it cannot store' if is_lost else ''
-        return f'Labels to correct, {self._format.title}: {self.folder}{without}'
+        return f'Labels to correct, {self._writer.format.title}: {self.folder}{without}'
 
 
 def _labelled(entry: dict[str, Any], root: Path) -> LabelledImage:

@@ -82,10 +82,10 @@ def choose_backbone(name: str | None, weights: str | None, scope: str) -> Measur
     if weights == NO_WEIGHTS:
         return find_backbone(name or FRAGMENT_BACKBONE, None, scope)
     if name is None and weights in (None, PUBLISHED):
-        name = next(filter(can_be_had, starts()), None)
+        name = next(filter(has_available_weights, starts()), None)
     elif name is None and weights in rows():
         name = weights
-    if weights in (None, PUBLISHED) and name is not None and can_be_had(name):
+    if weights in (None, PUBLISHED) and name is not None and has_available_weights(name):
         return find_backbone(name, PUBLISHED, scope)
     unavailable = _unavailable(name or starts()[0])
     if weights == PUBLISHED and unavailable:
@@ -94,7 +94,7 @@ def choose_backbone(name: str | None, weights: str | None, scope: str) -> Measur
     return replace(network, unavailable='' if weights else unavailable)
 
 
-def can_be_had(name: str) -> bool:
+def has_available_weights(name: str) -> bool:
     """Whether a backbone has published weights that are here, or that a server has."""
     weights = rows().get(name, {}).get('weights')
     if weights is None:

@@ -11,10 +11,10 @@ from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted, first_few
 from ptnt_mm.workbench.data.class_masks import IGNORED, read_values, save_mask, write_names
-from ptnt_mm.workbench.data.formats.coco import write_file
 from ptnt_mm.workbench.data.labels import LabelledImage, Labels, counted_classes
 from ptnt_mm.workbench.data.many_files import on_threads
 from ptnt_mm.workbench.data.masks import BACKGROUND, draw_mask, with_rectangle
+from ptnt_mm.workbench.data.writers.coco import write_file
 
 Splits = Mapping[str, Sequence[LabelledImage]]
 Roots = Mapping[str, Path]
@@ -97,7 +97,7 @@ def _pixels(labels: Labels, splits: Splits, roots: Roots, folder: Path) -> tuple
     for split, images in splits.items():
         root = roots[split]
         list(on_threads(partial(write, root=root), images, f'Writing {split} masks'))
-        names = (_listed(image, root) for image in images)
+        names = (_line_of_list(image, root) for image in images)
         write_atomically(folder / f'{split}.txt', '\n'.join(names) + '\n')
     write_names(folder / 'masks', classes)
     return classes
@@ -134,12 +134,12 @@ def _images(labels: Labels, splits: Splits, roots: Roots, folder: Path) -> tuple
             f'there is only one class, {labels.classes[0]}: a classifier needs two or more'
         )
     for split, images in splits.items():
-        lines = (f'{_listed(image, roots[split])} {numbers[image.label]}' for image in images)
+        lines = (f'{_line_of_list(image, roots[split])} {numbers[image.label]}' for image in images)
         write_atomically(folder / f'{split}.txt', '\n'.join(lines) + '\n')
     return tuple(labels.classes)
 
 
-def _listed(image: LabelledImage, root: Path) -> str:
+def _line_of_list(image: LabelledImage, root: Path) -> str:
     """The name of an image in a list, from whose lines the hosts remove spaces at the beginning."""
     name = image.path.relative_to(root).as_posix()
     return f'./{name}' if name.startswith(' ') else name

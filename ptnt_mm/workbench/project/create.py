@@ -92,16 +92,14 @@ def create_project(
         data: The folder of images and labels, or YOLO's data.yaml in it; only read.
         folder: The project; created completely or not at all.
         on_line: Called with each line about what was found and chosen.
-        format: coco, coco-panoptic, voc, voc-polygons, yolo, cvat, labelme, via, kitti, csv,
-            run-lengths, object-masks, class-masks, numbered-masks or folders; recognised by
-            default.
+        format: Format of the labels; recognised from the files by default. docs/formats.md lists
+            all.
         task: detection, instance, semantic or classification; by default the one that uses most of
             the labels.
         pairs: Patterns of the paths of images and masks, with {} for what both share:
             'images/{}.jpg masks/{}_m.png'; by default, their names are compared.
-        detector: gfl, atss, tood, rtmdet, retinanet or cascade for boxes; mask_rcnn, condinst,
-            solov2 or rtmdet_ins for masks; semantic_fpn, segformer or upernet for class masks; the
-            first of each by default.
+        detector: The detector, segmenter or classifier; by default gfl for boxes, mask_rcnn for
+            object masks, semantic_fpn for class masks. docs/data.md lists all.
         backbone: Such as ptnt_s, tnt_s, efficientnet_lite0, resnet18, swin_t, or a registered class
             with its arguments; by default one whose pretrained weights are available.
         weights: Weights of the backbone: a file, an address, hf:OWNER/NAME, a name from ptnt
@@ -356,7 +354,7 @@ def _start(profile: Profile) -> str:
 def _problems(tree: Tree, labels: Labels) -> str:
     lines = (
         printable(
-            f'{_shown(tree, problem.file)}: {problem.title}: {problem.detail}'.rstrip(': '),
+            f'{_where(tree, problem.file)}: {problem.title}: {problem.detail}'.rstrip(': '),
             _LONGEST,
         )
         for problem in labels.problems
@@ -364,5 +362,5 @@ def _problems(tree: Tree, labels: Labels) -> str:
     return '\n'.join(lines) + '\n'
 
 
-def _shown(tree: Tree, file: Path) -> str:
+def _where(tree: Tree, file: Path) -> str:
     return str(tree.relative(file)) if file.is_relative_to(tree.root) else str(file)

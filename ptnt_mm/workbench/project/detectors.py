@@ -100,6 +100,18 @@ def task_of(name: str) -> str:
     return rows[name]['task']
 
 
+def names_by_task() -> dict[str, list[str]]:
+    """The models for each task, the default first."""
+    rows, defaults = _table()
+    return {
+        task: sorted(
+            (name for name, row in rows.items() if row['task'] == task),
+            key=lambda name, first=first: name != first,
+        )
+        for task, first in defaults.items()
+    }
+
+
 def _table() -> tuple[dict[str, dict], dict[str, str]]:
     table = Config.fromfile(config_root() / '_base_' / 'project' / 'detectors.py').to_dict()
     return table['detectors'], table['defaults']

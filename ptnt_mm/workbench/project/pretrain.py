@@ -38,8 +38,8 @@ from ptnt_mm.workbench.engine.work_dir import find_work_dir
 from ptnt_mm.workbench.project.backbone_table import PUBLISHED, is_run
 from ptnt_mm.workbench.project.backbones import (
     MeasuredBackbone,
-    can_be_had,
     find_backbone,
+    has_available_weights,
 )
 from ptnt_mm.workbench.project.profile import examine_pixels
 from ptnt_mm.workbench.project.recipe import scaled_lr
@@ -245,7 +245,7 @@ def find_teacher(name: str, weights: Path | str | None = None) -> dict:
     """
     if is_run(name, weights):
         return _teacher_of_run(name, weights)
-    if weights is None and not can_be_had(name):
+    if weights is None and not has_available_weights(name):
         raise UserError(
             f'`teacher={name}`: its weights are not on this machine and cannot be downloaded: pass '
             'a file with `teacher_weights`, or choose another teacher'

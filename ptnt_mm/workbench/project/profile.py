@@ -25,10 +25,10 @@ from ptnt_mm.deploy.decoding import DECODERS, Range, alone_if_large, why_unreada
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import first_few
 from ptnt_mm.workbench.config.build import build_model
-from ptnt_mm.workbench.data.formats.format import DAMAGED
 from ptnt_mm.workbench.data.labels import LabelledImage, Labels, Outcome, Problem
 from ptnt_mm.workbench.data.many_files import on_threads
 from ptnt_mm.workbench.data.pixel_values import PixelValues, choose_range, measure_values, oddity
+from ptnt_mm.workbench.data.reading.collector import DAMAGED
 from ptnt_mm.workbench.project.backbones import MeasuredBackbone
 from ptnt_mm.workbench.project.detectors import Detector
 

@@ -12,13 +12,13 @@ from ptnt_mm.utils.text import counted, first_few
 from ptnt_mm.workbench.data.copies import (
     MOST_COMPARED,
     Groups,
-    Looks,
-    alike,
+    Thumbnails,
     copies,
     crossing,
     digests_of,
     in_blocks,
     sequences,
+    similar_images,
     stacked,
 )
 from ptnt_mm.workbench.data.labels import LabelledImage, Labels
@@ -86,7 +86,7 @@ def split_off(
         both = [*pool, *others]
         sides = {len(pool) + i: kept[image.path] for i, image in enumerate(others)}
         hashes = [digests[image.path] for image in both]
-        drawn = _Pool(both, hashes, labels.looks, share or VAL_SHARE, sides)
+        drawn = _Pool(both, hashes, labels.thumbnails, share or VAL_SHARE, sides)
         train, val, note = drawn.split()
         splits['train'] += train
         splits['val'] += val
@@ -139,14 +139,14 @@ class _Pool:
     Attributes:
         images: The images.
         digests: The hash of each.
-        looks: Small pictures of images.
+        thumbnails: Small pictures of images.
         share: The share to validate with.
         sides: The splits of those that have one already, by their places; the last ones.
     """
 
     images: Sequence[LabelledImage]
     digests: Sequence[bytes]
-    looks: Looks
+    thumbnails: Thumbnails
     share: float
     sides: Mapping[int, str]
 
@@ -163,12 +163,12 @@ class _Pool:
     def split(self) -> tuple[list[LabelledImage], list[LabelledImage], str]:
         """The images to train on, those to validate with, and a note."""
         paths = [image.path for image in self.images]
-        looks = stacked(paths, self.looks)
-        similar = alike(looks)
+        thumbnails = stacked(paths, self.thumbnails)
+        similar = similar_images(thumbnails)
         alone = copies(paths, self.digests, similar)
-        seen, size = sequences(paths, looks, similar, alone, by_names=False), self.target // 2
+        seen, size = sequences(paths, thumbnails, similar, alone, by_names=False), self.target // 2
         blocks = in_blocks(paths, seen, alone, size) if seen and size > 1 else None
-        larger = sequences(paths, looks, similar, alone)
+        larger = sequences(paths, thumbnails, similar, alone)
         val = self._draw(copies(paths, self.digests))
         notes = ['copies are on both sides, because a class has no other images']
         for groups, what in (
@@ -318,7 +318,7 @@ def _note_copies(
     for split in ('val', 'test'):
         given = [image.path for image in splits[split] if image.path not in drawn_from]
         train = [image.path for image in splits['train']]
-        if found := crossing(train, given, digests, labels.looks):
+        if found := crossing(train, given, digests, labels.thumbnails):
             listed = first_few((f'{a.name} (of {b.name})' for a, b in sorted(found.items())), 2)
             labels.notes.append(
                 f'warning: {len(found)} of {counted(len(given), "image")} in {split} are copies of '

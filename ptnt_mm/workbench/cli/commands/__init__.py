@@ -11,19 +11,18 @@ sentence names other arguments between backquotes, as errors do; the help shows 
 
 from argparse import Namespace
 from importlib import import_module
-from pkgutil import iter_modules
+from operator import attrgetter
 
+from ptnt_mm.utils.declarations import declared, names_in
 from ptnt_mm.workbench.cli.arguments import Command
 
-_modules = [import_module(f'{__name__}.{module.name}') for module in iter_modules(__path__)]
-_MODULES = {
-    module.COMMAND.name: module for module in sorted(_modules, key=lambda m: m.COMMAND.order)
+_commands = declared(__name__, names_in(__path__), 'COMMAND')
+COMMANDS: dict[str, Command] = {
+    command.name: command for command in sorted(_commands, key=attrgetter('order', 'name'))
 }
-
-COMMANDS: dict[str, Command] = {name: module.COMMAND for name, module in _MODULES.items()}
 """By name, in the order of ``ptnt --help``."""
 
 
 def run(name: str, args: Namespace) -> int | None:
     """Run a command on its parsed arguments; return its exit status."""
-    return _MODULES[name].run(args)
+    return import_module(f'{__name__}.{name.replace("-", "_")}').run(args)

@@ -12,6 +12,7 @@ from ptnt_mm.workbench.cli.shared import (
     config_words,
 )
 from ptnt_mm.workbench.cli.values import number, score, tile
+from ptnt_mm.workbench.data.writers import WRITER_NAMES
 
 # fmt: off
 COMMAND = Command(
@@ -37,7 +38,7 @@ ptnt infer photos model.onnx
                metavar='S'),
         Switch('draw', 'write no pictures', default=True, flags=('--no-draw',)),
         Option('labels', 'also write what a detector finds as label files, to correct them in '
-               'CVAT, Label Studio or LabelMe', choices=('coco', 'yolo', 'voc', 'labelme')),
+               'CVAT, Label Studio or LabelMe', choices=WRITER_NAMES),
         Option('tile', 'cut larger images into tiles of this side and merge their objects; for '
                'detectors. By default as in evaluations with the config; 0 for whole images',
                tile, metavar='PIXELS'),

@@ -8,6 +8,8 @@ from ptnt_mm.utils.text import from_here
 from ptnt_mm.workbench.cli.arguments import Argument, Command, Option
 from ptnt_mm.workbench.cli.loading import importing
 from ptnt_mm.workbench.cli.values import at_least, number, patterns, positive, tile
+from ptnt_mm.workbench.config.zoo import detector_names
+from ptnt_mm.workbench.data.formats import FORMAT_NAMES
 
 # fmt: off
 COMMAND = Command(
@@ -23,18 +25,17 @@ ptnt train bccd
         Argument('folder', 'the project to create: a config and labels', Path),
     ),
     keywords=(
-        Option('format', 'coco, coco-panoptic, voc, voc-polygons, yolo, cvat, labelme, via, kitti, '
-               'csv, run-lengths, object-masks, class-masks, numbered-masks or folders; '
-               'recognised by default'),
+        Option('format', 'format of the labels; recognised from the files by default',
+               names=FORMAT_NAMES),
         Option('task', 'detection, instance, semantic or classification; by default the one that '
                'uses most of the labels'),
         Option('pairs', 'patterns of the paths of images and masks, with {} for what both share: '
                "'images/{}.jpg masks/{}_m.png'; by default, their names are compared",
                patterns,
                metavar='PATTERNS'),
-        Option('detector', 'gfl, atss, tood, rtmdet, retinanet or cascade for boxes; mask_rcnn, '
-               'condinst, solov2 or rtmdet_ins for masks; semantic_fpn, segformer or upernet for '
-               'class masks; the first of each by default', metavar='NAME'),
+        Option('detector', 'the detector, segmenter or classifier; by default gfl for boxes, '
+               'mask_rcnn for object masks, semantic_fpn for class masks', metavar='NAME',
+               names=detector_names()),
         Option('backbone', 'such as ptnt_s, tnt_s, efficientnet_lite0, resnet18, swin_t, or a '
                'registered class with its arguments; by default one whose pretrained weights are '
                'available'),

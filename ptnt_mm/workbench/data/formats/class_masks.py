@@ -20,13 +20,14 @@ from ptnt_mm.workbench.data.class_masks import (
     without_palette,
     without_soft_edges,
 )
-from ptnt_mm.workbench.data.formats.class_tables import LABEL_MAP, Table, read_table
-from ptnt_mm.workbench.data.formats.format import Collector, Format
-from ptnt_mm.workbench.data.formats.mask_pairs import find_pairs, spread
-from ptnt_mm.workbench.data.formats.paired_masks import has_large_numbers, read_pairs
 from ptnt_mm.workbench.data.formats.voc import image_sets, splits_of
 from ptnt_mm.workbench.data.labels import Labels, Outcome
 from ptnt_mm.workbench.data.masks import BACKGROUND
+from ptnt_mm.workbench.data.reading.class_tables import LABEL_MAP, Table, read_table
+from ptnt_mm.workbench.data.reading.collector import Collector
+from ptnt_mm.workbench.data.reading.format import Format, Signs
+from ptnt_mm.workbench.data.reading.mask_pairs import find_pairs, spread
+from ptnt_mm.workbench.data.reading.paired_masks import has_large_numbers, read_pairs
 from ptnt_mm.workbench.data.tree import Tree
 
 _UNKNOWN = 0.1  # share of the pixels without a class that is said aloud
@@ -339,10 +340,19 @@ def _too_many(
 
 
 FORMAT = Format(
-    'class-masks',
-    'Class masks',
-    'masks named like the images, in a folder of their own, as NAME_mask.png, or as `pairs` says',
-    ('semantic',),
-    _find,
-    _read,
+    __name__,
+    title='Class masks',
+    looks_for=(
+        'masks named like the images, in a folder of their own, as NAME_mask.png, or as `pairs` '
+        'says'
+    ),
+    tasks=('semantic',),
+    order=220,
+    find=_find,
+    read=_read,
+    signs=Signs.PAIRS,
+    note=(
+        '`images/7.jpg` and `masks/7.png`, `7_sat.jpg` and `7_mask.png`, `img_7` and `mask_7`. '
+        'Indices, palettes, black and white, shades of grey; see [Masks](#masks).'
+    ),
 )

@@ -1,12 +1,10 @@
 """COCO's JSON, as written by COCO, Roboflow, Label Studio, CVAT and others."""
 
-import json
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted, first_few
 from ptnt_mm.workbench.data.boxes import CORNER_AND_SIZE
@@ -18,17 +16,17 @@ from ptnt_mm.workbench.data.coco import (
     why_shifted,
     without_usable,
 )
-from ptnt_mm.workbench.data.formats.format import (
+from ptnt_mm.workbench.data.labels import LabelledImage, LabelledObject, Labels, box_around
+from ptnt_mm.workbench.data.masks import box_of, turned_box, usable
+from ptnt_mm.workbench.data.reading.collector import (
     NO_NUMBERS,
     Collector,
-    Format,
     is_set,
     note_equal_names,
     number,
     whole_number,
 )
-from ptnt_mm.workbench.data.labels import LabelledImage, LabelledObject, Labels, box_around
-from ptnt_mm.workbench.data.masks import area, box_of, turned_box, usable
+from ptnt_mm.workbench.data.reading.format import Format
 from ptnt_mm.workbench.data.tree import Tree, split_in
 
 _KEYS = (b'"images?"', b'"annotations?"', b'"categor(?:ies|y)"')
@@ -251,59 +249,20 @@ def _number(value: object) -> int | str:
     return int(key) if key.lstrip('-').isdecimal() else key
 
 
-def write_file(
-    file: Path, classes: Sequence[str], images: Sequence[LabelledImage], root: Path, masks: bool
-) -> None:
-    """Write a file of objects.
-
-    Args:
-        file: The JSON file.
-        classes: The names of the classes; ids count from 1.
-        images: The images with their objects. A score is written as in COCO's files of results.
-        root: The folder that the names of the images are relative to.
-        masks: Whether to write the masks of the objects, and not only their boxes.
-
-    Raises:
-        UserError: if the file cannot be written.
-    """
-    ids = {name: i for i, name in enumerate(classes, start=1)}
-    entries, annotations = [], []
-    for image_id, image in enumerate(images, start=1):
-        name = image.path.relative_to(root).as_posix()
-        width, height = image.size
-        entry = dict(id=image_id, file_name=name, width=width, height=height)
-        entries.append(entry | (dict(tile_of=image.tile_of) if image.tile_of else {}))
-        for item in image.objects:
-            annotation = dict(
-                id=len(annotations) + 1,
-                image_id=image_id,
-                category_id=ids[item.label],
-                bbox=[round(value, 2) for value in item.box],
-                area=round(area(item, image.size), 2),
-                iscrowd=int(bool(item.ignored)),
-            )
-            if masks and item.segmentation is not None:
-                annotation['segmentation'] = item.segmentation
-            if item.score is not None:
-                annotation['score'] = item.score
-            annotations.append(annotation)
-    categories = [dict(id=i, name=name) for name, i in ids.items()]
-    content = dict(images=entries, annotations=annotations, categories=categories)
-    write_atomically(file, json.dumps(content, ensure_ascii=False))
-
-
-def _write(
-    classes: Sequence[str], images: Sequence[LabelledImage], root: Path, folder: Path
-) -> None:
-    write_file(folder / 'annotations.json', classes, images, root, masks=True)
-
-
 FORMAT = Format(
-    'coco',
-    'COCO',
-    'JSON files with "images", "annotations" and "categories"',
-    ('detection', 'instance', 'semantic'),
-    _find,
-    _read,
-    _write,
+    __name__,
+    title='COCO',
+    looks_for='JSON files with "images", "annotations" and "categories"',
+    tasks=('detection', 'instance', 'semantic'),
+    order=10,
+    find=_find,
+    read=_read,
+    note=(
+        'Also from Roboflow (`_annotations.coco.json`), Label Studio and CVAT. If there are files '
+        'named `instances_...`, only those are read. A category that only groups others is not a '
+        'class. Categories of one name become one class, and keypoints are not used. Images may be '
+        'named by `coco_url`, as in LVIS. Boxes of five numbers (centre, size and angle, in '
+        'degrees or, if all are below 2π, in radians) are [rotated](#rotated-boxes); if the fifth '
+        'numbers are in [0, 1], they are scores, and not used.'
+    ),
 )

@@ -10,9 +10,10 @@ from ptnt_mm.deploy.decoding import DECODERS, why_unreadable
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.data.class_masks import NOT_READABLE
 from ptnt_mm.workbench.data.coco import read_json
-from ptnt_mm.workbench.data.formats.format import MISSING, UNREADABLE, Collector, Format
 from ptnt_mm.workbench.data.labels import LabelledObject, Labels
 from ptnt_mm.workbench.data.masks import EMPTY, from_pixels
+from ptnt_mm.workbench.data.reading.collector import MISSING, UNREADABLE, Collector
+from ptnt_mm.workbench.data.reading.format import Format
 from ptnt_mm.workbench.data.tree import Tree, split_in
 
 
@@ -88,10 +89,12 @@ def _objects(
 
 
 FORMAT = Format(
-    'coco-panoptic',
-    'COCO panoptic',
-    'a JSON file with "segments_info", and a PNG of segments for each image',
-    ('semantic',),
-    _find,
-    _read,
+    __name__,
+    title='COCO panoptic',
+    looks_for='a JSON file with "segments_info", and a PNG of segments for each image',
+    tasks=('semantic',),
+    order=20,
+    find=_find,
+    read=_read,
+    note='For class masks: things and stuff are classes, and the rest is `background`.',
 )

@@ -8,18 +8,18 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from ptnt_mm.utils.text import counted
-from ptnt_mm.workbench.data.formats.format import (
+from ptnt_mm.workbench.data.labels import LabelledObject, Labels, box_between, outlined
+from ptnt_mm.workbench.data.masks import ellipse, from_pixels, turned_box
+from ptnt_mm.workbench.data.reading.collector import (
     NO_AREA,
     NO_NUMBERS,
     UNREADABLE,
     Collector,
-    Format,
     number,
     read_xml,
     whole_number,
 )
-from ptnt_mm.workbench.data.labels import LabelledObject, Labels, box_between, outlined
-from ptnt_mm.workbench.data.masks import ellipse, from_pixels, turned_box
+from ptnt_mm.workbench.data.reading.format import Format
 from ptnt_mm.workbench.data.tree import Tree, split_named
 
 
@@ -117,10 +117,12 @@ def _mask(label: str, element: Element, size: tuple[int, int]) -> LabelledObject
 _SHAPES = {'box': _box, 'polygon': _polygon, 'ellipse': _ellipse, 'mask': _mask}
 
 FORMAT = Format(
-    'cvat',
-    'CVAT for images 1.1',
-    'an XML file with <annotations> and <image>',
-    ('detection', 'instance', 'semantic'),
-    _find,
-    _read,
+    __name__,
+    title='CVAT for images 1.1',
+    looks_for='an XML file with <annotations> and <image>',
+    tasks=('detection', 'instance', 'semantic'),
+    order=60,
+    find=_find,
+    read=_read,
+    note='Boxes, rotated boxes, polygons, ellipses and masks. `subset` is the split.',
 )

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ptnt_mm.utils.text import counted
-from ptnt_mm.workbench.data.formats.format import NO_NUMBERS, Collector, Format, number, read_text
 from ptnt_mm.workbench.data.labels import LabelledImage, LabelledObject, Labels, box_between
+from ptnt_mm.workbench.data.reading.collector import NO_NUMBERS, Collector, number, read_text
+from ptnt_mm.workbench.data.reading.format import Format
 from ptnt_mm.workbench.data.tree import Tree
 
 _LINE = rb'(?m)^[A-Za-z]\S*(?:[ \t]+-?\d[\d.eE+-]*){14,15}[ \t]*\r?$'
@@ -73,10 +74,17 @@ def _objects(
 
 
 FORMAT = Format(
-    'kitti',
-    'KITTI',
-    'text files with 15 values on each line, in label_2 or labels',
-    ('detection',),
-    _find,
-    _read,
+    __name__,
+    title='KITTI',
+    looks_for='text files with 15 values on each line, in label_2 or labels',
+    tasks=('detection',),
+    order=90,
+    find=_find,
+    read=_read,
+    note=(
+        'Also from NVIDIA TAO. Lines may end with a score; `label_2` belongs to `image_2`. Only '
+        'the box is read. `DontCare` regions [count neither for nor '
+        'against](#problems-in-the-data) a detection of any class. An empty file is an image '
+        'without objects.'
+    ),
 )

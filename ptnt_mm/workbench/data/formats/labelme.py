@@ -2,10 +2,8 @@
 
 import base64
 import io
-import json
 import math
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -14,30 +12,27 @@ import numpy as np
 from PIL import Image
 
 from ptnt_mm.deploy.decoding import why_unreadable
-from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted
 from ptnt_mm.workbench.data.coco import read_json
-from ptnt_mm.workbench.data.formats.format import (
-    NO_AREA,
-    NO_NUMBERS,
-    Collector,
-    Format,
-    whole_number,
-)
 from ptnt_mm.workbench.data.labels import (
-    LabelledImage,
     LabelledObject,
     Labels,
     box_around,
     outlined,
 )
 from ptnt_mm.workbench.data.masks import ellipse, from_pixels
+from ptnt_mm.workbench.data.reading.collector import (
+    NO_AREA,
+    NO_NUMBERS,
+    Collector,
+    whole_number,
+)
+from ptnt_mm.workbench.data.reading.format import Format
 from ptnt_mm.workbench.data.tree import Tree
 
 _BACKGROUND = ('_background_', '__background__')
 _IGNORED = ('__ignore__', '_ignore_')
-_VERSION = '5.5.0'  # the first whose files have these keys
 
 
 def _find(tree: Tree) -> str:
@@ -143,51 +138,16 @@ def _grouped(
             yield outlined(members[0].label, *chain(*(m.segmentation for m in members)))
 
 
-def _write(_: Sequence[str], images: Sequence[LabelledImage], root: Path, folder: Path) -> None:
-    """Write a file for each image, with the path to it from there."""
-    for image in images:
-        file = folder / image.path.relative_to(root).with_suffix('.json')
-        groups = enumerate(image.objects, start=1)
-        width, height = image.size
-        content = dict(
-            version=_VERSION,
-            flags={},
-            shapes=[shape for number, item in groups for shape in _shapes(item, number)],
-            imagePath=Path(os.path.relpath(image.path, file.parent)).as_posix(),
-            imageData=None,
-            imageHeight=height,
-            imageWidth=width,
-        )
-        write_atomically(file, json.dumps(content, ensure_ascii=False, indent=2))
-
-
-def _shapes(item: LabelledObject, number: int) -> Iterator[dict[str, Any]]:
-    """A rectangle, or the parts of a mask, which are one object by the number of their group.
-
-    LabelMe shows the description of a shape, which is the only place for a score.
-    """
-    polygons = item.segmentation or []
-    common = dict(
-        label=item.label,
-        group_id=number if len(polygons) > 1 else None,
-        description='' if item.score is None else f'score {item.score:g}',
-        flags={},
-    )
-    for points in polygons:
-        pairs = list(map(list, zip(points[::2], points[1::2], strict=True)))
-        yield common | dict(shape_type='polygon', points=pairs)
-    if not polygons:
-        left, top, width, height = item.box
-        points = [[left, top], [round(left + width, 2), round(top + height, 2)]]
-        yield common | dict(shape_type='rectangle', points=points)
-
-
 FORMAT = Format(
-    'labelme',
-    'LabelMe',
-    'JSON files with "shapes" and "imagePath"',
-    ('detection', 'instance', 'semantic'),
-    _find,
-    _read,
-    _write,
+    __name__,
+    title='LabelMe',
+    looks_for='JSON files with "shapes" and "imagePath"',
+    tasks=('detection', 'instance', 'semantic'),
+    order=70,
+    find=_find,
+    read=_read,
+    note=(
+        "Polygons, rectangles, circles, rotated boxes (also X-AnyLabeling's) and masks. Polygons "
+        'and circles with the same label and `group_id` are one object.'
+    ),
 )

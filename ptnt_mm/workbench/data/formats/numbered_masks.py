@@ -10,12 +10,13 @@ import numpy as np
 
 from ptnt_mm.utils.text import counted
 from ptnt_mm.workbench.data.class_masks import IGNORED, indices_of, read_values
-from ptnt_mm.workbench.data.formats.class_tables import read_table
-from ptnt_mm.workbench.data.formats.format import ONLY_CLASS, Collector, Format
-from ptnt_mm.workbench.data.formats.mask_pairs import find_pairs, spread
-from ptnt_mm.workbench.data.formats.paired_masks import has_large_numbers, read_pairs
 from ptnt_mm.workbench.data.labels import LabelledObject, Labels
 from ptnt_mm.workbench.data.masks import from_pixels
+from ptnt_mm.workbench.data.reading.class_tables import read_table
+from ptnt_mm.workbench.data.reading.collector import ONLY_CLASS, Collector
+from ptnt_mm.workbench.data.reading.format import Format, Signs
+from ptnt_mm.workbench.data.reading.mask_pairs import find_pairs, spread
+from ptnt_mm.workbench.data.reading.paired_masks import has_large_numbers, read_pairs
 from ptnt_mm.workbench.data.tree import Tree
 
 _SAMPLE = 30  # masks whose numbers are looked at
@@ -123,11 +124,22 @@ def _objects(pixels: np.ndarray) -> list[LabelledObject]:
 
 
 FORMAT = Format(
-    'numbered-masks',
-    'Numbered object masks',
-    'masks as for class-masks, in which each number is one object',
-    ('instance', 'detection', 'semantic'),
-    _find,
-    _read,
+    __name__,
+    title='Numbered object masks',
+    looks_for='masks as for class-masks, in which each number is one object',
+    tasks=('instance', 'detection', 'semantic'),
+    order=210,
+    find=_find,
+    read=_read,
     find_any=_find_any,
+    signs=Signs.PAIRS,
+    note=(
+        'From Cellpose (`NAME_cp_masks.png`) and StarDist. Recognised by numbers above 255, or by '
+        'numbers 1 to N with one area for each number, where N differs between masks and '
+        'consecutive numbers rarely touch. 0 is the background, and each other number is one '
+        'object of the class `object`. `--format class-masks` reads the numbers as classes, '
+        '`--format numbered-masks` reads any numbers as objects. Where class masks have no names '
+        'and each value is one area in each mask, as track numbers are, a line says that they may '
+        'be objects.'
+    ),
 )

@@ -16,22 +16,23 @@ from ptnt_mm.workbench.data.class_masks import (
     indices_of,
     read_thinned,
 )
-from ptnt_mm.workbench.data.formats.format import ONLY_CLASS, Collector, Format
-from ptnt_mm.workbench.data.formats.mask_pairs import (
+from ptnt_mm.workbench.data.labels import LabelledImage, LabelledObject, Labels
+from ptnt_mm.workbench.data.many_files import grouped, on_threads
+from ptnt_mm.workbench.data.masks import EMPTY, from_pixels
+from ptnt_mm.workbench.data.reading.collector import ONLY_CLASS, Collector
+from ptnt_mm.workbench.data.reading.format import Format, Signs
+from ptnt_mm.workbench.data.reading.mask_pairs import (
     Words,
     find_pairs,
     is_of_masks,
     spread,
     words_of,
 )
-from ptnt_mm.workbench.data.formats.paired_masks import (
+from ptnt_mm.workbench.data.reading.paired_masks import (
     other_size,
     set_masks_aside,
     splits_in_folders,
 )
-from ptnt_mm.workbench.data.labels import LabelledImage, LabelledObject, Labels
-from ptnt_mm.workbench.data.many_files import grouped, on_threads
-from ptnt_mm.workbench.data.masks import EMPTY, from_pixels
 from ptnt_mm.workbench.data.tree import Tree
 
 _FOLDERS = ('masks', 'mask', 'instances', 'labels')
@@ -219,12 +220,22 @@ def _of_file(
 
 
 FORMAT = Format(
-    'object-masks',
-    'One mask file for each object',
-    'masks/NAME/ with several images next to images/NAME.png, masks/ next to one image, or several '
-    'masks named NAME_CLASS_NUMBER.png',
-    ('instance', 'detection', 'semantic'),
-    _find,
-    _read,
+    __name__,
+    title='One mask file for each object',
+    looks_for=(
+        'masks/NAME/ with several images next to images/NAME.png, masks/ next to one image, or '
+        'several masks named NAME_CLASS_NUMBER.png'
+    ),
+    tasks=('instance', 'detection', 'semantic'),
+    order=200,
+    find=_find,
+    read=_read,
     find_any=_find_any,
+    signs=Signs.MASKS,
+    note=(
+        'Masks may also be `CLASS/NAME_NUMBER.png`; named like this, they must be black and white '
+        'and not overlap. The class is the word in the name of the mask, otherwise `object`. '
+        '`--format object-masks` reads all masks of each image, whatever their names. `--task '
+        'semantic` draws them as class masks, with a background.'
+    ),
 )

@@ -13,15 +13,15 @@ import numpy as np
 
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import first_few
-from ptnt_mm.workbench.data.formats.format import (
+from ptnt_mm.workbench.data.labels import LabelledImage, LabelledObject, Labels
+from ptnt_mm.workbench.data.masks import box_of
+from ptnt_mm.workbench.data.reading.collector import (
     NO_NUMBERS,
     ONLY_CLASS,
     Collector,
-    Format,
     read_text,
 )
-from ptnt_mm.workbench.data.labels import LabelledImage, LabelledObject, Labels
-from ptnt_mm.workbench.data.masks import box_of
+from ptnt_mm.workbench.data.reading.format import Format
 from ptnt_mm.workbench.data.tree import Tree, split_in
 
 _WITH_CLASS = re.compile(r'(.+\.\w+)_(.+)')  # Image_Label
@@ -101,10 +101,17 @@ def _objects(
 
 
 FORMAT = Format(
-    'run-lengths',
-    'Run lengths in CSV',
-    'CSV files with the columns ImageId and EncodedPixels, or id and rle',
-    ('instance', 'detection', 'semantic'),
-    _find,
-    _read,
+    __name__,
+    title='Run lengths in CSV',
+    looks_for='CSV files with the columns ImageId and EncodedPixels, or id and rle',
+    tasks=('instance', 'detection', 'semantic'),
+    order=110,
+    find=_find,
+    read=_read,
+    note=(
+        'As on Kaggle: pairs of a first pixel, counted from 1 down the columns, and a length. The '
+        'column of images may also be `Image_Label`. The class is in the column `ClassId` or '
+        '`class`, or stands after the name of the image, else `object`. Files with `submission` in '
+        'their name are not read.'
+    ),
 )

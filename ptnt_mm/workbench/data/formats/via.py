@@ -12,16 +12,16 @@ from typing import Any
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import first_few
 from ptnt_mm.workbench.data.coco import read_json
-from ptnt_mm.workbench.data.formats.format import (
+from ptnt_mm.workbench.data.labels import LabelledObject, Labels, outlined
+from ptnt_mm.workbench.data.masks import ellipse
+from ptnt_mm.workbench.data.reading.collector import (
     MISSING,
     NO_AREA,
     NO_NUMBERS,
     ONLY_CLASS,
     Collector,
-    Format,
 )
-from ptnt_mm.workbench.data.labels import LabelledObject, Labels, outlined
-from ptnt_mm.workbench.data.masks import ellipse
+from ptnt_mm.workbench.data.reading.format import Format
 from ptnt_mm.workbench.data.tree import Tree
 
 _IMAGES, _ATTRIBUTES = '_via_img_metadata', '_via_attributes'
@@ -188,10 +188,18 @@ _SHAPES = {'rect': _rectangle, 'polygon': _polygon, 'circle': _ellipse, 'ellipse
 """Points and lines have no area. Angles are in radians, clockwise."""
 
 FORMAT = Format(
-    'via',
-    'VIA (VGG Image Annotator)',
-    'a JSON file with "regions" and "file_attributes"',
-    ('detection', 'instance', 'semantic'),
-    _find,
-    _read,
+    __name__,
+    title='VIA (VGG Image Annotator)',
+    looks_for='a JSON file with "regions" and "file_attributes"',
+    tasks=('detection', 'instance', 'semantic'),
+    order=80,
+    find=_find,
+    read=_read,
+    note=(
+        'VIA 1 and 2: saved projects, and annotations exported as JSON. Rectangles, polygons, '
+        'circles and ellipses; points and lines are reported. The class is the attribute of that '
+        'name (or `label`, `category`, `name`, `type`, `object`), else a dropdown or radio '
+        'attribute, else the one that most regions have; a line names the others. Without '
+        'attributes, the class is `object`.'
+    ),
 )

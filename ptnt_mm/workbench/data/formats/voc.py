@@ -8,30 +8,15 @@ pixel.
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import count, takewhile
 from pathlib import Path, PurePosixPath
-from xml.etree.ElementTree import Element, SubElement, indent, tostring
+from xml.etree.ElementTree import Element
 
 from ptnt_mm.deploy.decoding import FORMATS
-from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted
-from ptnt_mm.workbench.data.formats.format import (
-    EMPTY,
-    NO_NUMBERS,
-    UNREADABLE,
-    Collector,
-    Format,
-    is_set,
-    number,
-    read_text,
-    read_xml,
-    text_of,
-    whole_number,
-)
 from ptnt_mm.workbench.data.labels import (
-    LabelledImage,
     LabelledObject,
     Labels,
     Outcome,
@@ -39,9 +24,22 @@ from ptnt_mm.workbench.data.labels import (
     box_between,
 )
 from ptnt_mm.workbench.data.masks import turned_box
+from ptnt_mm.workbench.data.reading.collector import (
+    EMPTY,
+    NO_NUMBERS,
+    UNREADABLE,
+    Collector,
+    is_set,
+    number,
+    read_text,
+    read_xml,
+    text_of,
+    whole_number,
+)
+from ptnt_mm.workbench.data.reading.format import Format
 from ptnt_mm.workbench.data.tree import Tree
 
-_HALF = 0.5
+HALF = 0.5
 _SUFFIXES = {*FORMATS, '.xml'}
 _LISTS = {'val': 'val', 'test': 'test', 'train': 'train', 'trainval': None}
 """The lists of splits; the first with an image counts, so what is tested is not trained on."""
@@ -158,20 +156,20 @@ def _add(collector: Collector, file: Path, root: Element, split: str | None) -> 
 def _objects(labels: Labels, file: Path, root: Element) -> Iterator[LabelledObject]:
     for element in root.iter('object'):
         label = text_of(element, 'name')
-        corners = [number(text_of(element, f'bndbox/{key}')) for key in _CORNERS]
+        corners = [number(text_of(element, f'bndbox/{key}')) for key in CORNERS]
         points = _outline(element)
         if not label:
             labels.report(file, 'objects without a class')
             continue
         if all(map(math.isfinite, corners)):
-            box = box_between(*(value - _HALF for value in corners))
+            box = box_between(*(value - HALF for value in corners))
         elif points:
             box = box_around(points)
         else:
             parts = ', '.join(part.tag for part in element)
             labels.report(file, NO_NUMBERS, f'bndbox of {label}; it has {parts}', label)
             continue
-        ignored = _DIFFICULT if is_set(text_of(element, _DIFFICULT)) else ''
+        ignored = DIFFICULT if is_set(text_of(element, DIFFICULT)) else ''
         yield LabelledObject(label, box, [points] if points else None, ignored)
 
 
@@ -189,56 +187,20 @@ def _outline(element: Element) -> list[float]:
 
 
 _FEWEST = 4  # numbers of a line, which has no area
-_DIFFICULT = 'difficult'
-_CORNERS = ('xmin', 'ymin', 'xmax', 'ymax')
+DIFFICULT = 'difficult'
+CORNERS = ('xmin', 'ymin', 'xmax', 'ymax')
 
-
-def _write(_: Sequence[str], images: Sequence[LabelledImage], root: Path, folder: Path) -> None:
-    """Write a file for each image; masks and scores have no place in it."""
-    for image in images:
-        name = image.path.relative_to(root)
-        write_atomically(folder / name.with_suffix('.xml'), _xml_of(image, name.as_posix()))
-
-
-def _xml_of(image: LabelledImage, name: str) -> bytes:
-    top = Element('annotation')
-    SubElement(top, 'filename').text = name
-    size = SubElement(top, 'size')
-    for key, value in zip(('width', 'height', 'depth'), (*image.size, 3), strict=True):
-        SubElement(size, key).text = str(value)
-    for item in image.objects:
-        element = SubElement(top, 'object')
-        texts = dict(name=item.label, pose='Unspecified', truncated='0')
-        for key, value in (texts | {_DIFFICULT: str(int(bool(item.ignored)))}).items():
-            SubElement(element, key).text = value
-        box = SubElement(element, 'bndbox')
-        left, upper, width, height = item.box
-        corners = (left, upper, left + width, upper + height)
-        for key, value, most in zip(_CORNERS, corners, image.size * 2, strict=True):
-            SubElement(box, key).text = f'{min(value + _HALF, most):.2f}'
-    indent(top)
-    return tostring(top, encoding='utf-8')
-
-
-def _find_polygons(tree: Tree) -> str:
-    files = tree.containing('.xml', b'<annotation', b'<polygon>\\s*<x1>')
-    return f'{counted(len(files), "XML file")} with <annotation> and <polygon>' if files else ''
-
-
-POLYGONS = Format(
-    'voc-polygons',
-    'Pascal VOC with polygons',
-    'XML files with <annotation>, and a <polygon> for each object',
-    ('detection', 'instance', 'semantic'),
-    _find_polygons,
-    _read,
-)
 FORMAT = Format(
-    'voc',
-    'Pascal VOC',
-    'XML files with <annotation>, and ImageSets/Main for splits',
-    ('detection',),
-    _find,
-    _read,
-    _write,
+    __name__,
+    title='Pascal VOC',
+    looks_for='XML files with <annotation>, and ImageSets/Main for splits',
+    tasks=('detection',),
+    order=40,
+    find=_find,
+    read=_read,
+    note=(
+        'Also from labelImg and Roboflow. The files are in `Annotations` or next to the images. '
+        'The lists in `ImageSets/Main` may also have paths. Corners move by [half a '
+        'pixel](#pascal-voc-and-half-a-pixel).'
+    ),
 )

@@ -3,7 +3,7 @@
 import os
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import chain
@@ -11,27 +11,25 @@ from operator import attrgetter, ne
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import yaml
 
 from ptnt_mm.deploy.decoding import FORMATS
-from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted, first_few
 from ptnt_mm.workbench.data.boxes import CENTRE_AND_SIZE
 from ptnt_mm.workbench.data.coco import why_shifted
-from ptnt_mm.workbench.data.formats.format import (
+from ptnt_mm.workbench.data.labels import LabelledImage, Labels, Outcome
+from ptnt_mm.workbench.data.many_files import grouped
+from ptnt_mm.workbench.data.reading.collector import (
     MISSING,
     UNREADABLE,
     Collector,
-    Format,
     note_equal_names,
     read_text,
     whole_number,
 )
-from ptnt_mm.workbench.data.formats.yolo_lines import lengths_of_boxes, objects_of
-from ptnt_mm.workbench.data.labels import LabelledImage, LabelledObject, Labels, Outcome
-from ptnt_mm.workbench.data.many_files import grouped
+from ptnt_mm.workbench.data.reading.format import Format
+from ptnt_mm.workbench.data.reading.yolo_lines import lengths_of_boxes, objects_of
 from ptnt_mm.workbench.data.tree import Tree, split_named
 
 _NAME_LISTS = ('classes.txt', 'obj.names', 'labels.txt')
@@ -93,7 +91,7 @@ class _Settings:
     @cached_property
     def places(self) -> list[tuple[str, str, Path | None]]:
         """The splits: each with a path as written, and the folder or list, if found."""
-        return [(split, name, self.place(name, split)) for split, name in _named(self.content)]
+        return [(split, name, self.path_of(name, split)) for split, name in _named(self.content)]
 
     @property
     def found(self) -> set[Path]:
@@ -128,7 +126,7 @@ class _Settings:
         paths = [set(_parts(f'{self.root}/{name}')) for _, name in _named(self.content)]
         return set.intersection(*paths) if paths else set()
 
-    def place(self, name: str, split: str) -> Path | None:
+    def path_of(self, name: str, split: str) -> Path | None:
         """A folder or list in the settings, inside the data.
 
         Paths are relative to ``path``, if it exists, otherwise to the settings' folder. Roboflow
@@ -182,7 +180,7 @@ def _read(tree: Tree) -> Labels:
     homes = _homes_of(tree)
     settings, *others = _settings(tree) or [_Settings(tree, None, {})]
     names = _names(tree, settings, labels)
-    images = _listed(tree, homes, settings, labels)
+    images = _images_of_splits(tree, homes, settings, labels)
     used, without, indices = Counter(), Counter(), set()
     found: list[tuple[Path, LabelledImage, list[str]]] = []
     for path, split in images:
@@ -333,7 +331,7 @@ def _names(tree: Tree, settings: _Settings, labels: Labels) -> _Names:
     content = settings.content
     given, lists = content.get('names'), {}
     if isinstance(given, str):  # darknet's file
-        place = settings.place(given, 'train')
+        place = settings.path_of(given, 'train')
         given = _lines(place, labels) if place is not None else []
     if not given:
         for file in tree.with_suffix('.txt', '.names'):
@@ -375,7 +373,7 @@ def _numbered(names: list | dict) -> dict[int, str]:
     }
 
 
-def _listed(
+def _images_of_splits(
     tree: Tree, homes: _Homes, settings: _Settings, labels: Labels
 ) -> list[tuple[Path, str | None]]:
     """The images of the splits, without duplicates.
@@ -550,57 +548,13 @@ def _report_strays(tree: Tree, homes: _Homes, labels: Labels, used: Collection[s
             labels.report(file, MISSING, f'no {file.stem} with {suffixes}')
 
 
-def _write(
-    classes: Sequence[str], images: Sequence[LabelledImage], root: Path, folder: Path
-) -> None:
-    """Write a data set without its images: add them as ``images``, with their subfolders.
-
-    Darknet's and ultralytics' files have no place for a score: a sixth number is an error in both.
-    """
-    numbers = {name: number for number, name in enumerate(classes)}
-    names = [image.path.relative_to(root) for image in images]
-    for image, name in zip(images, names, strict=True):
-        lines = (f'{_line(numbers, item, *image.size)}\n' for item in image.objects)
-        write_atomically(folder / 'labels' / name.with_suffix('.txt'), ''.join(lines))
-    write_atomically(folder / 'classes.txt', ''.join(f'{name}\n' for name in classes))
-    listed = (f'images/{name.as_posix()}\n' for name in names)
-    write_atomically(folder / 'train.txt', ''.join(listed))
-    # Ultralytics refuses settings without val; ptnt new divides the images itself.
-    settings = dict(path='.', train='train.txt', val='train.txt', names=dict(enumerate(classes)))
-    text = yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)
-    write_atomically(folder / 'data.yaml', text)
-
-
-def _line(numbers: Mapping[str, int], item: LabelledObject, width: int, height: int) -> str:
-    if item.segmentation:
-        values = _joined([np.reshape(points, (-1, 2)) for points in item.segmentation]).ravel()
-    else:
-        x, y, w, h = item.box
-        values = (x + w / 2, y + h / 2, w, h)
-    shares = (value / (height if i % 2 else width) for i, value in enumerate(values))
-    return ' '.join([str(numbers[item.label]), *(f'{min(max(x, 0), 1):.6g}' for x in shares)])
-
-
-def _joined(polygons: list[np.ndarray]) -> np.ndarray:
-    """One polygon, (N, 2), for all parts of an object, as a line has room for only one.
-
-    Lines without width, there and back, lead to each part from its nearest point.
-    """
-    joined, *others = polygons
-    for other in others:
-        distances = np.linalg.norm(joined[:, None] - other[None], axis=2)
-        here, there = np.unravel_index(distances.argmin(), distances.shape)
-        around = np.roll(other, -there, axis=0)
-        joined = np.concatenate((joined[: here + 1], around, around[:1], joined[here:]))
-    return joined
-
-
 FORMAT = Format(
-    'yolo',
-    'YOLO (v5 to v26)',
-    'a data.yaml with names, or text files of numbers in labels/ or next to images',
-    ('detection', 'instance', 'semantic'),
-    _find,
-    _read,
-    _write,
+    __name__,
+    title='YOLO (v5 to v26)',
+    looks_for='a data.yaml with names, or text files of numbers in labels/ or next to images',
+    tasks=('detection', 'instance', 'semantic'),
+    order=50,
+    find=_find,
+    read=_read,
+    note='Also darknet, and exports of labelImg, CVAT and Label Studio. [YOLO](#yolo) below',
 )

@@ -71,11 +71,11 @@ def network_inputs(
         for sample in samples:
             # A batch of one, because the images of a batch are padded to the largest.
             batch = preprocessor(pseudo_collate([sample]), True)
-            image = shown(batch['inputs'][0], view)
+            image = as_picture(batch['inputs'][0], view)
             yield _described(image, batch['data_samples'][0], classes, palette)
 
 
-def shown(image: Tensor, view: ConfigView) -> np.ndarray:
+def as_picture(image: Tensor, view: ConfigView) -> np.ndarray:
     """Undo the normalisation of an image.
 
     Args:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from ptnt_mm.deploy.decoding import FORMATS
 
-# As `data.formats.format` writes them: the image of an object, and before it the box, which is x,
-# y, width and height.
+# As `data.reading.collector` writes them: the image of an object, and before it the box, which is
+# x, y, width and height.
 _IMAGE = re.compile(rf'.*\bin (.+?(?:{"|".join(map(re.escape, FORMATS))}))(?!\w)', re.IGNORECASE)
 _BOX = re.compile(r'\[([-+.\de]+(?:, [-+.\de]+){3})\] in ')
 

@@ -19,7 +19,7 @@ from ptnt_mm.workbench.check.image_lists import loading_of
 from ptnt_mm.workbench.check.trial.setup import undisturbed
 from ptnt_mm.workbench.config.settings import type_name
 from ptnt_mm.workbench.config.view import SPLITS, ConfigView
-from ptnt_mm.workbench.data.copies import crossing, digest, look
+from ptnt_mm.workbench.data.copies import crossing, digest, thumbnail
 from ptnt_mm.workbench.data.image_files import ON_THEIR_SIDE, decoded
 from ptnt_mm.workbench.data.many_files import on_threads
 
@@ -180,7 +180,7 @@ class _Opened(NamedTuple):
     """A hash of an image's bytes, its small picture, and its (width, height) as loaded."""
 
     digest: bytes
-    look: np.ndarray | None
+    thumbnail: np.ndarray | None
     size: tuple[int, int] | None
 
 
@@ -194,10 +194,12 @@ def _open_images(data: Data) -> None:
             for image in images
         ]
     digests = {path: found.digest for path, found in opened.items()}
-    looks = {path: found.look for path, found in opened.items() if found.look is not None}
+    thumbnails = {
+        path: found.thumbnail for path, found in opened.items() if found.thumbnail is not None
+    }
     for pair in combinations(data.splits, 2):
         first, second = ([image.path for image in data.splits[split]] for split in pair)
-        same = crossing(first, second, digests, looks)
+        same = crossing(first, second, digests, thumbnails)
         data.copies += [Copy(pair, (path, copy)) for copy, path in sorted(same.items())]
 
 
@@ -206,11 +208,13 @@ def _open(path: Path) -> _Opened:
         content = path.read_bytes()
     except OSError:  # ptnt check reports it
         return _Opened(str(path).encode(), None, None)
-    looks: list[np.ndarray] = []
-    _, size, orientation = decoded(io.BytesIO(content), lambda image: looks.append(look(image)))
+    thumbnails: list[np.ndarray] = []
+    _, size, orientation = decoded(
+        io.BytesIO(content), lambda image: thumbnails.append(thumbnail(image))
+    )
     if size is not None and orientation in ON_THEIR_SIDE:
         size = size[::-1]
-    return _Opened(digest(content), looks[0] if looks else None, size)
+    return _Opened(digest(content), thumbnails[0] if thumbnails else None, size)
 
 
 def resized(

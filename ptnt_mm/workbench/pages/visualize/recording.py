@@ -127,7 +127,7 @@ class Recording(NamedTuple):
     necks: list[Level]  # outputs of each part of the neck
     chosen: Sequence[int] = ()  # blocks that the reader chose, from 1
 
-    def shown(self) -> list[BlockRecord]:
+    def chosen_blocks(self) -> list[BlockRecord]:
         """The chosen blocks; else the last of each stage, or the first, middle and last of one."""
         last = len(self.blocks) - 1
         if self.blocks and self.chosen:
@@ -139,11 +139,11 @@ class Recording(NamedTuple):
     def nested(self) -> list[BlockRecord]:
         """The blocks with words: all of a pyramid, otherwise the shown ones, or the chosen ones."""
         pyramid = [block for block in self.blocks if block.stage is not None and not self.chosen]
-        return [block for block in pyramid or self.shown() if block.words is not None]
+        return [block for block in pyramid or self.chosen_blocks() if block.words is not None]
 
     def stages(self) -> list[Level]:
         """The maps after the shown blocks, or the outputs of a different backbone."""
-        return [block.sentences_in_place() for block in self.shown()] or self.maps
+        return [block.sentences_in_place() for block in self.chosen_blocks()] or self.maps
 
 
 def record(model: nn.Module, run: Callable, pixels: Tensor, ratio: Size) -> Recording:

@@ -91,7 +91,7 @@ def _words(scene: RecordedScene, recording: Recording) -> Iterator[PanelRow]:
 
 
 def _attention(scene: RecordedScene, recording: Recording) -> Iterator[PanelRow]:
-    for block in recording.shown():
+    for block in recording.chosen_blocks():
         if not block.is_known:
             kind = type(block.form).__name__
             yield PanelRow(f'{block.name}: the attention of {kind} cannot be drawn', [])
@@ -117,7 +117,7 @@ def _attention(scene: RecordedScene, recording: Recording) -> Iterator[PanelRow]
 
 
 def _all_attention(scene: RecordedScene, recording: Recording) -> Iterator[PanelRow]:
-    for block in recording.shown():
+    for block in recording.chosen_blocks():
         if not block.is_known or area(block.hw) * area(block.key_hw) > _MOST_PAIRS:
             continue
         matrix = 100 * as_numpy(block.attention_matrix())
@@ -163,7 +163,7 @@ def _inner_attention(scene: RecordedScene, recording: Recording) -> Iterator[Pan
 
 
 def _tables(scene: RecordedScene, recording: Recording) -> Iterator[PanelRow]:
-    for block in recording.shown():
+    for block in recording.chosen_blocks():
         if block.stage is not None and block.stage.relative_pos is not None:
             learned, resized = map(as_numpy, block.tables())
             # Pretraining images are square.

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from ptnt_mm.utils.text import first_few
-from ptnt_mm.workbench.data.formats.format import NO_NUMBERS, number
 from ptnt_mm.workbench.data.labels import LabelledImage, LabelledObject, Labels, Outcome, outlined
+from ptnt_mm.workbench.data.reading.collector import NO_NUMBERS, number
 
 _BOX, _WITH_SCORE, _WITH_TRACK = 5, 6, 7  # numbers on a line: of a label, a detector, a tracker
 _FAR = 2  # sides of the image; coordinates beyond are not fractions

@@ -11,7 +11,7 @@ from pathlib import Path
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import first_few
 from ptnt_mm.workbench.data.class_masks import IGNORED, NAMES, colour_value
-from ptnt_mm.workbench.data.formats.format import read_text
+from ptnt_mm.workbench.data.reading.collector import read_text
 from ptnt_mm.workbench.data.tree import Tree
 
 LABEL_MAP = 'labelmap.txt'  # CVAT's and Datumaro's

@@ -1,109 +1,159 @@
-"""Every format is recognised, and its objects agree with those of other programs."""
+"""Every format is recognised and read; a fault costs no other label, and raises no traceback."""
 
 import json
 import re
 import shutil
+from collections import Counter
 from collections.abc import Callable
+from functools import cache
+from operator import attrgetter
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 from repository import ROOT
 
+from data import made
+from data.formats import SAMPLES, TEXTS, WRONG
+from data.formats.class_masks import class_masks, colour_masks
+from data.formats.coco import coco, coco_entry, label_studio, roboflow_coco
+from data.formats.csv import csv_keras
+from data.formats.cvat import cvat, cvat_shapes
+from data.formats.folders import class_folders
+from data.formats.kitti import kitti
+from data.formats.labelme import labelme
+from data.formats.object_masks import object_masks
+from data.formats.via import via
+from data.formats.voc import voc
+from data.formats.yolo import darknet, yolo, yolo_polygons
+from data.made import Plant, Sample, read
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.cli.start import parser_of
-from ptnt_mm.workbench.data.labels import LabelledImage, Labels, Outcome
-from ptnt_mm.workbench.data.recognise import FORMAT_NAMES, read_labels, recognise
+from ptnt_mm.workbench.data.formats import FORMAT_NAMES, all_formats
+from ptnt_mm.workbench.data.labels import Labels, Outcome
+from ptnt_mm.workbench.data.recognise import read_labels, recognise, summary
 from ptnt_mm.workbench.data.tree import Tree
+from ptnt_mm.workbench.data.writers import WRITER_NAMES, all_writers
 from ptnt_mm.workbench.inference.source import Results
 from ptnt_mm.workbench.project.create import choose_task
-from ptnt_mm.workbench.project.profile import leave_out_narrow
 
-from . import made
-from .made import read
-
-FORMATS = {
-    made.coco: 'coco',
-    made.voc: 'voc',
-    made.voc_beside: 'voc',
-    made.yolo: 'yolo',
-    made.yolo_roboflow: 'yolo',
-    made.yolo_lists: 'yolo',
-    made.darknet: 'yolo',
-    made.yolo_polygons: 'yolo',
-    made.cvat: 'cvat',
-    made.cvat_shapes: 'cvat',
-    made.labelme: 'labelme',
-    made.roboflow_coco: 'coco',
-    made.label_studio: 'coco',
-    made.via: 'via',
-    made.via_exported: 'via',
-    made.kitti: 'kitti',
-    made.csv_tensorflow: 'csv',
-    made.csv_keras: 'csv',
-    made.csv_spreadsheet: 'csv',
-    made.csv_automl: 'csv',
-    made.object_masks: 'object-masks',
-    made.numbered_masks: 'numbered-masks',
-    made.class_masks: 'class-masks',
-    made.colour_masks: 'class-masks',
-    made.class_folders: 'folders',
-}
+NAME = attrgetter('name')
 
 
-def test_the_help_and_the_page_list_every_format():
+@pytest.fixture(scope='module')
+def intact(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Sample], tuple[Path, Labels]]:
+    """Write a sample and read it, once."""
+
+    @cache
+    def written(sample: Sample) -> tuple[Path, Labels]:
+        root = sample.write(tmp_path_factory.mktemp(sample.name))
+        return root, read(root)
+
+    return written
+
+
+def test_every_format_has_a_sample_and_is_in_the_help_and_the_docs():
+    tested = {sample.format for sample in SAMPLES} | {text.values[0] for text in TEXTS}
+    assert tested == set(FORMAT_NAMES), 'tests/data/formats has a module for each'
     (option,) = (o for o in parser_of('new')._actions if '--format' in o.option_strings)
-    listed, _, _ = option.help.partition(';')
-    assert sorted(re.split(r', | or ', listed)) == sorted(FORMAT_NAMES)
+    assert tuple(option.help.partition('Known: ')[2].split(', ')) == FORMAT_NAMES
     page = (ROOT / 'docs' / 'formats.md').read_text()
-    assert sorted(re.findall(r'^\| `([a-z][\w-]*)` \|', page, re.M)) == sorted(FORMAT_NAMES)
+    assert re.findall(r'^\| `([a-z][\w-]*)` \|', page, re.M) == [f.name for f in all_formats()]
+    assert tuple(all_writers()) == WRITER_NAMES  # their modules have the names of their formats
 
 
-@pytest.mark.parametrize('make', FORMATS, ids=lambda make: make.__name__)
-def test_every_format_is_recognised(tmp_path: Path, make):
-    found = recognise(Tree(make(tmp_path)))
-    assert found.format.name == FORMATS[make]
-    assert found.why
+@pytest.mark.parametrize('sample', SAMPLES, ids=NAME)
+def test_a_folder_is_recognised_and_its_labels_are_those_that_were_written(
+    sample: Sample, intact: Callable
+):
+    root, labels = intact(sample)
+    found = recognise(Tree(root))
+    assert found.format.name == sample.format and found.why
+    sample.holds(labels)
+    splits = Counter(image.split for image in labels.images)
+    assert splits == (sample.splits or {None: len(labels.images)})
 
 
-@pytest.mark.parametrize('make', made.BOXES, ids=lambda make: make.__name__)
-def test_boxes_are_those_that_were_written(tmp_path: Path, make):
-    labels = read(make(tmp_path))
-    assert len(labels.images) == made.COUNT
-    for image in labels.images:
-        assert image.size == made.SIZE
-        i = int(image.path.stem.removeprefix('im'))
-        corners = [corners for _, corners in made.boxes_of(i)]
-        wanted = [(x, y, right - x, bottom - y) for x, y, right, bottom in corners]
-        found = sorted(one.box for one in image.objects)
-        assert len(found) == len(wanted)
-        for box, other in zip(found, sorted(wanted), strict=True):
-            assert box == pytest.approx(other, abs=0.5001)
-        names = {one.label for one in image.objects}
-        unnamed = make in (made.object_masks, made.numbered_masks)
-        assert names == ({'object'} if unnamed else set(made.NAMES))
+def files_in(root: Path, files: dict[str, str | bytes]) -> Path:
+    """Two pictures, with label files."""
+    for i, name in enumerate(('a.jpg', 'b.jpg')):
+        made.noise(root / name, i)
+    for name, content in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    return root
 
 
-@pytest.mark.parametrize(
-    ('make', 'splits'),
-    [
-        (made.voc_beside, {'train': 4, 'val': 2}),
-        (made.yolo_roboflow, {'train': 4, 'val': 2}),
-        (made.yolo_lists, {'train': 4, 'val': 2}),
-        (made.cvat_shapes, {'train': 4, 'val': 2}),
-        (made.roboflow_coco, {'train': 4, 'val': 2}),
-        (made.colour_masks, {'train': 4, 'val': 2}),
-        (made.csv_tensorflow, {'train': 4, 'val': 2}),
-        (made.csv_automl, {'train': 4, 'val': 2}),
-        (made.voc, {None: 6}),
-    ],
-)
-def test_splits_are_kept(tmp_path: Path, make, splits: dict):
-    found = [image.split for image in read(make(tmp_path)).images]
-    assert {split: found.count(split) for split in set(found)} == splits
+def found_in(labels: Labels) -> dict[str, list[tuple]]:
+    """The class and the box of each object, by the names of the images."""
+    return {
+        image.path.name: [(item.label, pytest.approx(item.box)) for item in image.objects]
+        for image in labels.images
+    }
+
+
+@pytest.mark.parametrize(('name', 'files'), TEXTS)
+def test_one_way_to_write_labels_is_as_good_as_another(tmp_path: Path, name: str, files: dict):
+    root = files_in(tmp_path, files)
+    assert recognise(Tree(root)).format.name == name
+    labels = read(root)
+    has_class = any(b'cat' in (root / file).read_bytes().replace(b'\0', b'') for file in files)
+    label = 'cat' if has_class else 'object'
+    assert found_in(labels) == {'a.jpg': [(label, made.BOX)], 'b.jpg': []}
+    assert not labels.problems and not labels.notes
+
+
+@pytest.mark.parametrize(('files', 'named'), WRONG)
+def test_what_is_wrong_is_named_and_the_rest_is_used(tmp_path: Path, files: dict, named: str):
+    labels = read(files_in(tmp_path, files))
+    found = found_in(labels)
+    assert found['a.jpg'][0] == ('cat', made.BOX) and 'b.jpg' in found
+    (problem,) = labels.problems
+    assert named in problem.detail and problem.file.name in files
+
+
+PLANTED = [
+    pytest.param(sample, kind, plant, id=f'{sample.name}-{name}')
+    for sample in SAMPLES
+    for kind in ('faults', 'harmless', 'emptied', 'fatal')
+    for name, plant in getattr(sample, kind).items()
+]
+
+
+@pytest.mark.parametrize(('sample', 'kind', 'plant'), PLANTED)
+def test_nothing_is_lost_in_silence(
+    tmp_path: Path, intact: Callable, sample: Sample, kind: str, plant: Plant
+):
+    origin, whole = intact(sample)
+    root = shutil.copytree(origin, tmp_path / 'data')
+    plant(root)
+    files = {file: file.read_bytes() for file in Tree(root).files}
+    if kind == 'fatal':
+        with pytest.raises(UserError, match=f'{root}.*none of it can be used'):
+            read(root)
+        return
+    labels = read(root)
+    used = {image.path for image in labels.images}
+    named = {problem.file for problem in labels.problems}
+    assert set(Tree(root).images) <= used | named | labels.aside
+    # One fault is no reason to drop the rest.
+    assert len(labels.images) >= len(whole.images) - 1
+    if kind == 'faults':
+        assert labels.problems, 'it was not noticed'
+        assert summary(labels)
+    else:
+        before, after = (
+            {image.path.stem: len(image.objects) for image in found.images}
+            for found in (whole, labels)
+        )
+        assert after == before | (dict(im0=0) if kind == 'emptied' else {})
+    assert {file: file.read_bytes() for file in Tree(root).files} == files
+    assert not Path('/tmp/evil').exists()
 
 
 def test_lists_of_voc_are_splits(tmp_path: Path):
-    made.voc(tmp_path)
+    voc(tmp_path)
     lists = tmp_path / 'ImageSets' / 'Main'
     lists.mkdir(parents=True)
     for name, numbers in dict(train='01', val='2', trainval='0124', test='13').items():
@@ -119,7 +169,7 @@ def test_lists_of_voc_are_splits(tmp_path: Path):
 def test_lists_of_several_exports_count_for_their_own_images(tmp_path: Path):
     """All exports of CVAT have images of the same names."""
     for task in 'ab':
-        root = made.class_masks(tmp_path / task)
+        root = class_masks(tmp_path / task)
         (root / 'images').rename(root / 'JPEGImages')
         (root / 'masks').rename(root / 'SegmentationClass')
         lists = root / 'ImageSets' / 'Segmentation'
@@ -136,7 +186,7 @@ def test_lists_of_several_exports_count_for_their_own_images(tmp_path: Path):
 
 
 def test_listed_label_files_without_labels_are_not_missing(tmp_path: Path):
-    made.voc(tmp_path)
+    voc(tmp_path)
     lists = tmp_path / 'ImageSets' / 'Main'
     lists.mkdir(parents=True)
     (lists / 'trainval.txt').write_text('\n'.join(f'im{i}' for i in range(made.COUNT)))
@@ -150,22 +200,22 @@ def test_listed_label_files_without_labels_are_not_missing(tmp_path: Path):
 
 
 def test_an_empty_label_file_is_called_empty(tmp_path: Path):
-    made.voc(tmp_path)
+    voc(tmp_path)
     (tmp_path / 'Annotations' / 'im0.xml').write_text('')
     found = {problem.file.name: problem for problem in read(tmp_path).problems}
     assert found['im0.xml'].detail == 'it is empty'
 
 
 def test_polygons_and_masks_are_kept(tmp_path: Path):
-    for make in (made.yolo_polygons, made.cvat_shapes, made.label_studio, made.object_masks):
+    for make in (yolo_polygons, cvat_shapes, label_studio, object_masks):
         labels = read(make(tmp_path / make.__name__))
         assert labels.has_masks(), make.__name__
-    assert not read(made.yolo(tmp_path / 'boxes')).has_masks()
+    assert not read(yolo(tmp_path / 'boxes')).has_masks()
 
 
 def rotated_coco(root: Path, **settings: Callable) -> Path:
     """COCO with other boxes or masks, made from left, top, width and height."""
-    made.label_studio(root)
+    label_studio(root)
     content = json.loads((root / 'result.json').read_text())
     for annotation in content['annotations']:
         box = annotation['bbox']
@@ -193,7 +243,7 @@ def test_polygons_of_another_form_are_objects_with_plain_ones(tmp_path: Path, ma
 
 
 def rotated_labelme(root: Path, kind: str) -> Path:
-    made.labelme(root)
+    labelme(root)
     for file in root.rglob('*.json'):
         content = json.loads(file.read_text())
         content['shapes'] = [
@@ -205,7 +255,7 @@ def rotated_labelme(root: Path, kind: str) -> Path:
 
 def rotated_voc(root: Path) -> Path:
     """roLabelImg's boxes, beside an upright one."""
-    made.voc(root)
+    voc(root)
     box = '<robndbox><cx>20</cx><cy>20</cy><w>30</w><h>10</h><angle>0.8</angle></robndbox>'
     for file in root.rglob('*.xml'):
         text = re.sub('<bndbox>.*?</bndbox>', box, file.read_text(), count=1, flags=re.DOTALL)
@@ -214,7 +264,7 @@ def rotated_voc(root: Path) -> Path:
 
 
 def rotated_yolo(root: Path) -> Path:
-    made.yolo(root)
+    yolo(root)
     for file in root.rglob('im*.txt'):
         file.write_text('0 0.5 0.1 0.9 0.5 0.5 0.9 0.1 0.5\n')
     return root
@@ -255,7 +305,7 @@ def test_rotated_boxes_are_boxes_and_a_line_says_so(tmp_path: Path, kind: str):
 
 
 def test_a_rarer_spelling_of_a_class_is_reported_where_it_is_used(tmp_path: Path):
-    made.voc(tmp_path)
+    voc(tmp_path)
     (first, *_) = sorted(tmp_path.rglob('im*.xml'))
     first.write_text(first.read_text().replace('cell', 'Cell').replace('dot', 'd o t'))
     labels = read(tmp_path)
@@ -270,7 +320,7 @@ def test_a_rarer_spelling_of_a_class_is_reported_where_it_is_used(tmp_path: Path
 def add_labels(root: Path, make: Callable[[Path], Path], count: int) -> None:
     """Add labels of the first images in another format."""
     other = make(root / 'other')
-    if make is made.coco:
+    if make is coco:
         content = json.loads((other / 'labels.json').read_text())
         content['annotations'] = [a for a in content['annotations'] if a['image_id'] < count]
         (root / 'labels.json').write_text(json.dumps(content))
@@ -283,8 +333,8 @@ def add_labels(root: Path, make: Callable[[Path], Path], count: int) -> None:
 
 OTHERS = [
     (large, small)
-    for large in (made.yolo, made.kitti, made.voc)
-    for small in (made.voc, made.coco, made.labelme)
+    for large in (yolo, kitti, voc)
+    for small in (voc, coco, labelme)
     if large is not small
 ]
 
@@ -294,25 +344,38 @@ OTHERS = [
 def test_a_format_with_labels_for_many_more_images_is_read(tmp_path: Path, large, small, count):
     root = large(tmp_path)
     add_labels(root, small, count)
-    both = [FORMATS[large], FORMATS[small]]
-    first = min(both, key=FORMAT_NAMES.index)
+    both = [large.__name__, small.__name__]
+    first = next(form.name for form in all_formats() if form.name in both)
     found = recognise(Tree(root))
     assert found.format.name == (both[0] if 2 * count < made.COUNT else first)
     both.remove(found.format.name)
     assert f'`format={both[0]}`' in found.others[0]
-    assert recognise(Tree(root), FORMATS[small]).format.name == FORMATS[small]
+    assert recognise(Tree(root), small.__name__).format.name == small.__name__
 
 
 def test_a_format_that_cannot_be_read_is_not_replaced_by_a_stray_file(tmp_path: Path):
-    file = made.coco(tmp_path) / 'labels.json'
+    file = coco(tmp_path) / 'labels.json'
     file.write_text(json.dumps(json.loads(file.read_text()) | dict(categories=[])))
-    add_labels(tmp_path, made.labelme, 1)
+    add_labels(tmp_path, labelme, 1)
     assert recognise(Tree(tmp_path)).format.name == 'coco'
+
+
+def test_masks_are_searched_for_beside_label_files_only_in_a_folder_of_masks(tmp_path: Path):
+    """Comparing the names of many pictures takes long."""
+    images = voc(tmp_path) / 'JPEGImages'
+    for i in range(made.COUNT):
+        Image.fromarray(made.class_mask(i)).save(images / f'im{i}_mask.png')
+    assert not recognise(Tree(tmp_path)).others
+    (tmp_path / 'masks').mkdir()
+    for file in images.glob('*_mask.png'):
+        file.rename(tmp_path / 'masks' / file.name)
+    (other,) = recognise(Tree(tmp_path)).others
+    assert '`format=class-masks`' in other
 
 
 @pytest.mark.parametrize('with_box', [True, False])
 def test_polygons_of_voc_are_masks(tmp_path: Path, with_box: bool):
-    made.voc(tmp_path)
+    voc(tmp_path)
     for file in tmp_path.rglob('*.xml'):
         corners = '<x1>5</x1><y1>6</y1><x2>30</x2><y2>6</y2><x3>9</x3><y3>30</y3>'
         polygon = f'<polygon>{corners}</polygon>'
@@ -327,50 +390,8 @@ def test_polygons_of_voc_are_masks(tmp_path: Path, with_box: bool):
     assert choose_task(recognised, labels, None) == 'instance'
 
 
-@pytest.mark.parametrize(
-    ('size', 'task', 'asked', 'is_left_out'),
-    [
-        ((2000, 3), 'detection', None, True),
-        ((3, 2000), 'instance', None, True),
-        ((2000, 3), 'semantic', 1333, False),
-        ((100, 1), 'detection', 64, True),
-        ((2000, 30), 'detection', 64, False),
-        ((2000, 3), 'classification', None, True),
-        ((2000, 30), 'classification', None, False),
-    ],
-)
-def test_images_too_narrow_to_be_resized_are_left_out(
-    size: tuple[int, int], task: str, asked: int | None, is_left_out: bool
-):
-    images = [LabelledImage(Path('a.png'), (40, 30)), LabelledImage(Path('thin.png'), size)]
-    labels = Labels(images=images)
-    leave_out_narrow(labels, task, asked)
-    assert (len(labels.images) == 1) == is_left_out
-    assert [problem.file for problem in labels.problems] == [Path('thin.png')] * is_left_out
-
-
-def test_images_of_lvis_are_named_by_their_addresses(tmp_path: Path):
-    made.label_studio(tmp_path)
-    content = json.loads((tmp_path / 'result.json').read_text())
-    for entry in content['images']:
-        name = entry.pop('file_name').rpartition('\\')[2]
-        entry['coco_url'] = f'http://images.cocodataset.org/train2017/{name}'
-    (tmp_path / 'result.json').write_text(json.dumps(content))
-    labels = read(tmp_path)
-    assert len(labels.images) == made.COUNT and not labels.problems
-
-
-def test_keys_of_coco_in_the_singular_are_read(tmp_path: Path):
-    made.label_studio(tmp_path)
-    text = (tmp_path / 'result.json').read_text()
-    text = text.replace('"annotations"', '"annotation"').replace('"file_name"', '"filename"')
-    (tmp_path / 'result.json').write_text(text)
-    labels = read(tmp_path)
-    assert len(labels.images) == made.COUNT and not labels.problems
-
-
 def test_small_numbers_are_classes_unless_objects_are_asked_for(tmp_path: Path):
-    tree = Tree(made.class_masks(tmp_path))
+    tree = Tree(class_masks(tmp_path))
     found = recognise(tree)
     (other,) = found.others
     assert found.format.name == 'class-masks' and '`format=numbered-masks`' in other
@@ -379,7 +400,7 @@ def test_small_numbers_are_classes_unless_objects_are_asked_for(tmp_path: Path):
 
 
 def test_the_group_of_roboflow_is_no_class(tmp_path: Path):
-    assert read(made.roboflow_coco(tmp_path)).classes == list(made.NAMES)
+    assert read(roboflow_coco(tmp_path)).classes == list(made.NAMES)
 
 
 @pytest.mark.parametrize(
@@ -400,7 +421,7 @@ def test_what_coco_files_have_and_a_project_has_not_is_noted(
         for i, key in enumerate(ids)
     ]
     content = dict(
-        images=[made.coco_entry(1, 'a.png')],
+        images=[coco_entry(1, 'a.png')],
         annotations=boxes,
         categories=[dict(id=i, name=name) for i, name in enumerate(names, 1)],
     )
@@ -420,10 +441,10 @@ def test_what_coco_files_have_and_a_project_has_not_is_noted(
     ],
 )
 def test_greys_are_classes(tmp_path: Path, values, classes, indices):
-    made.class_masks(tmp_path)
+    class_masks(tmp_path)
     for file in (tmp_path / 'masks').iterdir():
-        pixels = made.np.array(values, made.np.uint8)[made.np.asarray(made.Image.open(file))]
-        made.Image.fromarray(pixels).save(file)
+        pixels = np.array(values, np.uint8)[np.asarray(Image.open(file))]
+        Image.fromarray(pixels).save(file)
     labels = read(tmp_path)
     assert (labels.classes, labels.mask_indices) == (classes, indices)
 
@@ -439,25 +460,25 @@ def test_greys_are_classes(tmp_path: Path, values, classes, indices):
     ],
 )
 def test_black_and_white_has_the_names_of_a_table(tmp_path: Path, file, content, classes):
-    made.class_masks(tmp_path)
+    class_masks(tmp_path)
     for mask in (tmp_path / 'masks').iterdir():
-        pixels = made.np.asarray(made.Image.open(mask))
-        made.Image.fromarray((pixels > 0).astype('uint8') * 255).save(mask)
+        pixels = np.asarray(Image.open(mask))
+        Image.fromarray((pixels > 0).astype('uint8') * 255).save(mask)
     (tmp_path / file).write_text(content)
     labels = read(tmp_path)
     assert (labels.classes, labels.mask_indices) == (classes, {0: 0, 255: 1})
 
 
 def test_values_of_no_class_are_named_with_their_masks(tmp_path: Path):
-    made.colour_masks(tmp_path)
+    colour_masks(tmp_path)
     mask = next(tmp_path.rglob('im0_L.png'))
-    made.Image.new('RGB', made.SIZE, (1, 2, 3)).save(mask)
+    Image.new('RGB', made.SIZE, (1, 2, 3)).save(mask)
     (problem,) = read(tmp_path).problems
     assert problem.file == mask and problem.detail == '1,2,3'
 
 
 def test_numbers_that_are_not_fractions_are_not_boxes(tmp_path: Path):
-    made.yolo(tmp_path)
+    yolo(tmp_path)
     whole, one = (next(tmp_path.rglob(f'im{i}.txt')) for i in (0, 1))
     whole.write_text('0 40 30 20 20\n')
     one.write_text('0 0.5 0.5 0.2 0.2 0.93\n')
@@ -472,10 +493,10 @@ def test_numbers_that_are_not_fractions_are_not_boxes(tmp_path: Path):
 @pytest.mark.parametrize(
     ('make', 'file', 'good', 'bad'),
     [
-        (made.voc, 'im0.xml', '<xmax>[^<]*', '<xmax>none'),
-        (made.cvat, 'annotations.xml', 'xbr="[^"]*', 'xbr="none'),
-        (made.labelme, 'im0.json', r'"points": \[', '"points": ["none", '),
-        (made.label_studio, 'result.json', '"category_id": .', '"category_id": 9'),
+        (voc, 'im0.xml', '<xmax>[^<]*', '<xmax>none'),
+        (cvat, 'annotations.xml', 'xbr="[^"]*', 'xbr="none'),
+        (labelme, 'im0.json', r'"points": \[', '"points": ["none", '),
+        (label_studio, 'result.json', '"category_id": .', '"category_id": 9'),
     ],
     ids=['voc', 'cvat', 'labelme', 'coco'],
 )
@@ -493,7 +514,7 @@ def test_images_that_lose_all_their_objects_are_left_out(
 
 
 def test_an_image_whose_masks_are_all_unusable_is_left_out(tmp_path: Path):
-    made.object_masks(tmp_path)
+    object_masks(tmp_path)
     for file in (tmp_path / 'im0' / 'masks').iterdir():
         file.write_bytes(b'')
     labels = read(tmp_path)
@@ -502,7 +523,7 @@ def test_an_image_whose_masks_are_all_unusable_is_left_out(tmp_path: Path):
 
 
 def test_files_that_are_cut_off_are_named(tmp_path: Path):
-    made.labelme(tmp_path / 'a')
+    labelme(tmp_path / 'a')
     file = next((tmp_path / 'a').rglob('*.json'))
     file.write_text(file.read_text()[:20])
     assert file in {problem.file for problem in read(tmp_path / 'a').problems}
@@ -522,7 +543,7 @@ def test_labels_that_are_not_known_are_answered_with_what_was_looked_for(tmp_pat
 
 
 def test_format_and_task_are_checked(tmp_path: Path):
-    tree = Tree(made.yolo(tmp_path))
+    tree = Tree(yolo(tmp_path))
     with pytest.raises(UserError, match="unknown format 'yolov5'"):
         recognise(tree, name='yolov5')
     with pytest.raises(UserError, match="unknown task 'segment'"):
@@ -532,7 +553,7 @@ def test_format_and_task_are_checked(tmp_path: Path):
 
 
 def test_a_task_without_labels_is_answered_with_what_there_is(tmp_path: Path):
-    tree = Tree(made.voc(tmp_path))
+    tree = Tree(voc(tmp_path))
     with pytest.raises(UserError) as error:
         recognise(tree, task='instance')
     said = str(error.value)
@@ -545,7 +566,7 @@ def test_a_task_without_labels_is_answered_with_what_there_is(tmp_path: Path):
 
 @pytest.mark.parametrize(
     'make',
-    [made.voc, made.coco, made.darknet, made.class_masks, made.class_folders],
+    [voc, coco, darknet, class_masks, class_folders],
     ids=lambda make: make.__name__,
 )
 def test_results_of_ptnt_infer_are_not_read(tmp_path: Path, make):
@@ -565,7 +586,7 @@ def test_results_of_ptnt_infer_are_not_read(tmp_path: Path, make):
 
 
 def test_different_images_of_one_name_are_listed(tmp_path: Path):
-    made.voc(tmp_path)
+    voc(tmp_path)
     shutil.copytree(tmp_path / 'JPEGImages', tmp_path / 'old' / 'JPEGImages')
     for i in range(made.COUNT):
         made.draw(tmp_path / 'old' / 'JPEGImages' / f'im{i}.png', 10 + i)
@@ -577,7 +598,7 @@ def test_different_images_of_one_name_are_listed(tmp_path: Path):
 
 @pytest.mark.parametrize(
     'make',
-    [made.voc, made.coco, made.csv_keras, made.cvat, made.via, made.class_masks],
+    [voc, coco, csv_keras, cvat, via, class_masks],
     ids=lambda make: make.__name__,
 )
 def test_equal_images_of_one_name_are_one(tmp_path: Path, make):

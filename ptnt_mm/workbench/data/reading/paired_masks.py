@@ -17,11 +17,11 @@ from ptnt_mm.workbench.data.class_masks import (
     UnusableMaskError,
     read_values,
 )
-from ptnt_mm.workbench.data.formats.format import Collector
-from ptnt_mm.workbench.data.formats.mask_pairs import Content, Pairs, find_pairs, option_for, spread
 from ptnt_mm.workbench.data.image_files import DROP_ROTATION, is_on_its_side
 from ptnt_mm.workbench.data.labels import LabelledImage
 from ptnt_mm.workbench.data.many_files import on_threads
+from ptnt_mm.workbench.data.reading.collector import Collector
+from ptnt_mm.workbench.data.reading.mask_pairs import Content, Pairs, find_pairs, option_for, spread
 from ptnt_mm.workbench.data.tree import Tree, split_in
 
 _SHOWN = 3  # kinds of masks that are not read

@@ -1,7 +1,7 @@
-"""Base classes of label formats and their readers."""
+"""Collects the labels of a data set, and reads the files that have them."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import compress
 from pathlib import Path, PurePosixPath
@@ -54,33 +54,6 @@ NO_AREA = 'shapes that are neither boxes nor areas'
 
 
 @dataclass(frozen=True)
-class Format:
-    """A way to store labels.
-
-    Attributes:
-        name: Its name for ``--format``.
-        title: Its usual name.
-        looks_for: A description of the files that identify it.
-        tasks: Tasks that it has labels for.
-        find: Searches a folder; returns a description of what was found, or an empty string.
-        read: Reads the labels.
-        write: Writes labels, if annotation tools open this format: the names of the classes, the
-            images with polygons as masks, the folder that their names are relative to, and the
-            folder to write to.
-        find_any: Searches with fewer signs, if the format or its task was asked for.
-    """
-
-    name: str
-    title: str
-    looks_for: str
-    tasks: tuple[str, ...]
-    find: Callable[[Tree], str]
-    read: Callable[[Tree], Labels]
-    write: Callable[[Sequence[str], Sequence[LabelledImage], Path, Path], None] | None = None
-    find_any: Callable[[Tree], str] = lambda tree: ''
-
-
-@dataclass(frozen=True)
 class _Written:
     """An object as its file has it."""
 
@@ -94,7 +67,7 @@ class _Written:
         return f'{self.item.label} [{numbers}] in {self.image.path.name} ({width}x{height})'
 
     @property
-    def listed(self) -> Listed:
+    def for_rules(self) -> Listed:
         """The object in the form that the rules about repeated ones take."""
         item, place = self.item, (self.image.path, self.item.box)
         return Listed(place, item.label, bool(item.ignored), item.segmentation)
@@ -279,7 +252,7 @@ class Collector:
 
     def _without_repeats(self, entries: list[_Written]) -> list[_Written]:
         left = np.ones(len(entries), bool)
-        for rule, chosen in judge_repeats([entry.listed for entry in entries]):
+        for rule, chosen in judge_repeats([entry.for_rules for entry in entries]):
             left &= self._report(rule, chosen, entries)
         return [entry for entry, is_left in zip(entries, left, strict=True) if is_left]
 
@@ -287,7 +260,7 @@ class Collector:
         """Report the chosen objects, (N,) bool; return which of all are kept."""
         for entry in compress(entries, chosen):
             self.labels.report(entry.file, rule.what, str(entry), entry.item.label, rule.outcome)
-        return rule.left(chosen)
+        return rule.remaining(chosen)
 
     def _add_images(self, entries: list[_Written]) -> None:
         """Add the images with their objects, without those that lost all."""

@@ -14,10 +14,11 @@ from statistics import median
 
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted, first_few
-from ptnt_mm.workbench.data.formats.format import Collector, Format
-from ptnt_mm.workbench.data.formats.mask_pairs import option_for, which_is_flat
 from ptnt_mm.workbench.data.labels import Labels
 from ptnt_mm.workbench.data.many_files import grouped
+from ptnt_mm.workbench.data.reading.collector import Collector
+from ptnt_mm.workbench.data.reading.format import Format, Signs
+from ptnt_mm.workbench.data.reading.mask_pairs import option_for, which_is_flat
 from ptnt_mm.workbench.data.tree import Tree, split_in, split_named
 
 Folder = tuple[str, ...]
@@ -346,10 +347,17 @@ def _ambiguous(tree: Tree, groups: Mapping[Folder, list[Folder]]) -> UserError:
 
 
 FORMAT = Format(
-    'folders',
-    'Class folders',
-    'a folder of images for each class, two or more, perhaps inside train and val',
-    ('classification',),
-    _find,
-    _read,
+    __name__,
+    title='Class folders',
+    looks_for='a folder of images for each class, two or more, perhaps inside train and val',
+    tasks=('classification',),
+    order=300,
+    find=_find,
+    read=_read,
+    signs=Signs.FOLDERS,
+    note=(
+        'The classes are the folders that hold images and are siblings, such as `Dataset/0` to '
+        '`Dataset/9`. Splits may be above or below them. Folders that could be read in two ways '
+        'are refused.'
+    ),
 )

@@ -18,17 +18,17 @@ from pathlib import Path, PurePosixPath
 from ptnt_mm.deploy.decoding import FORMATS
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.data.encodings import decoded_text, is_utf16
-from ptnt_mm.workbench.data.formats.format import (
+from ptnt_mm.workbench.data.labels import LabelledObject, Labels, box_between
+from ptnt_mm.workbench.data.many_files import grouped
+from ptnt_mm.workbench.data.reading.collector import (
     NO_NUMBERS,
     ONLY_CLASS,
     UNREADABLE,
     Collector,
-    Format,
     number,
     whole_number,
 )
-from ptnt_mm.workbench.data.labels import LabelledObject, Labels, box_between
-from ptnt_mm.workbench.data.many_files import grouped
+from ptnt_mm.workbench.data.reading.format import Format
 from ptnt_mm.workbench.data.tree import Tree, split_in, split_named
 
 _HEAD = 2**16  # bytes that show the columns
@@ -265,10 +265,18 @@ def _decoded(content: bytes) -> str:
 
 
 FORMAT = Format(
-    'csv',
-    'CSV boxes',
-    'a CSV file with a row for each box, whose header names file, xmin, ymin, xmax and ymax',
-    ('detection',),
-    _find,
-    _read,
+    __name__,
+    title='CSV boxes',
+    looks_for=(
+        'a CSV file with a row for each box, whose header names file, xmin, ymin, xmax and ymax'
+    ),
+    tasks=('detection',),
+    order=100,
+    find=_find,
+    read=_read,
+    note=(
+        "[Tables of boxes](#tables-of-boxes), with other headers, too: TensorFlow's, "
+        "keras-retinanet's, SKU-110K's, Google AutoML's. Commas, semicolons or tabs; also in "
+        'Windows-1252.'
+    ),
 )

@@ -1,0 +1,1 @@
+"""What readers of label formats share."""
