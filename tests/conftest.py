@@ -1,16 +1,22 @@
 """Shared by tests in several folders."""
 
 import gc
+import http.server
 import os
 import signal
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import torch
 from micro import MICRO_ARCH
 from quick_mmengine import spare_imports
 
 import ptnt_mm.workbench  # noqa: F401
+from ptnt_mm.models.kernels import memory
+from ptnt_mm.models.position_tables import RELATIVE_POSITIONS
+from ptnt_mm.weights.published import FILES, Published
 
 # Background jobs of a shell ignore Ctrl-C, and processes inherit that; those that
 # the tests interrupt must not.
@@ -48,6 +54,42 @@ def common(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return base.parent if 'PYTEST_XDIST_WORKER' in os.environ else base
 
 
+@pytest.fixture
+def publish(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Published], None]:
+    """Publish a file of weights for a network and arch, such as 'TNT tiny'."""
+
+    def publish(network: str, file: Published) -> None:
+        monkeypatch.setitem(FILES, network, (file,))
+
+    return publish
+
+
+@pytest.fixture
+def add_relative_position(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, type], None]:
+    """Add a value of the option ``relative_position``."""
+
+    def add(name: str, position: type) -> None:
+        monkeypatch.setitem(RELATIVE_POSITIONS, name, position)
+
+    return add
+
+
+@pytest.fixture
+def few_sections(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw a few of the sections of the page of features, which are quick."""
+    from ptnt_mm.workbench.pages.visualize.sections import SECTIONS
+
+    few = [section for section in SECTIONS if section.name in ('colours', 'similarity', 'channels')]
+    monkeypatch.setattr('ptnt_mm.workbench.pages.visualize.visualize.SECTIONS', few)
+
+
+@pytest.fixture
+def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compute blocks of the smallest networks in slices, as a CPU does with large images."""
+    for limit in ('SLICE_BYTES', 'RECOMPUTE_BYTES'):
+        monkeypatch.setattr(memory, limit, 4096)
+
+
 @pytest.fixture(scope='module')
 def trained(tmp_path_factory):
     """A checkpoint of one epoch, which no test may change, and the runner that wrote it."""
@@ -68,3 +110,25 @@ def averaged(tmp_path_factory):
     runner = make_runner(work_dir, hooks=[EMA])
     runner.train()
     return work_dir / 'epoch_1.pth', runner
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch) -> Iterator[tuple[str, Path, Path]]:
+    """A web server on this machine, and an empty hub folder: (address, served folder, hub)."""
+    folder, hub = tmp_path / 'served', tmp_path / 'hub'
+    folder.mkdir()
+    monkeypatch.setattr(torch.hub, '_hub_dir', str(hub))
+    for name in ('http_proxy', 'HTTP_PROXY', 'all_proxy', 'ALL_PROXY'):
+        monkeypatch.delenv(name, raising=False)
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def __init__(self, *args):
+            super().__init__(*args, directory=str(folder))
+
+        def log_message(self, *args):
+            pass
+
+    with http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler) as httpd:
+        threading.Thread(target=httpd.serve_forever, daemon=True).start()
+        yield f'http://127.0.0.1:{httpd.server_port}', folder, hub
+        httpd.shutdown()

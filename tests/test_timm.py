@@ -12,7 +12,7 @@ from ptnt_mm.models import CPVT, PlainClassifier, PyramidTNTClassifier
 from ptnt_mm.models.cpvt import CPVT_ARCHS
 from ptnt_mm.models.pyramid_tnt import ARCHS
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.weights.published import FILES, Published
+from ptnt_mm.weights.published import Published
 
 NAMES = [f'pyramid_tnt_{row["alias"]}' for row in ARCHS.values()]
 NAMES += [f'{name}_fpn' for name in NAMES]
@@ -140,9 +140,8 @@ def test_weights_that_timm_cannot_download_have_a_source(name: str, message: str
         timm.create_model(name, pretrained=True)
 
 
-def test_weights_with_an_address_are_not_downloaded_by_timm(monkeypatch: pytest.MonkeyPatch):
-    published = (Published('cpvt_ti', 73.4, url='https://example.org/a.pth'),)
-    monkeypatch.setitem(FILES, 'CPVT tiny', published)
+def test_weights_with_an_address_are_not_downloaded_by_timm(publish):
+    publish('CPVT tiny', Published('cpvt_ti', 73.4, url='https://example.org/a.pth'))
     with pytest.raises(UserError, match='^timm cannot download .* `ptnt weights` has .*=dict.file'):
         timm.create_model('cpvt_ti', pretrained=True)
 

@@ -9,7 +9,7 @@ from repository import ROOT
 
 from ptnt_mm.models import PyramidTNT
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.findings import error, note, ok, summary, warning
+from ptnt_mm.utils.findings import Severity, error, note, of_kind, ok, summary, warning
 from ptnt_mm.workbench.check import inspection
 from ptnt_mm.workbench.check.inspection import check_before_testing, check_before_training
 from ptnt_mm.workbench.check.trial.failed_steps import NOT_COMPLETED
@@ -239,7 +239,16 @@ def test_the_docs_name_what_can_be_left_out(page: str, names: list[str]):
     assert [name for name in names if f'`{name}`' not in text] == []
 
 
-def test_an_exception_in_a_check_does_not_stop_training(demo: Demo, monkeypatch):
-    monkeypatch.setattr(inspection, 'check_normalisation', lambda config: (1 / 0 for _ in '.'))
+class Odd:
+    """No number: a check that divides by it fails."""
+
+    def __rtruediv__(self, other: float) -> None:
+        raise ZeroDivisionError
+
+
+def test_a_check_that_fails_does_not_pass_and_does_not_stop_training(demo: Demo):
+    demo.options['auto_scale_lr.base_batch_size'] = Odd()
+    (failed,) = of_kind(demo.findings(), Severity.ERROR)
+    assert f'{NOT_COMPLETED}: ZeroDivisionError' in failed.what
     (line,) = check_before_training(demo.view())
     assert NOT_COMPLETED in line

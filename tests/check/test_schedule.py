@@ -1,5 +1,7 @@
 """Findings about the batch and the learning rate."""
 
+from types import SimpleNamespace
+
 import pytest
 from mmengine.config import Config
 
@@ -37,10 +39,10 @@ def test_a_schedule_with_a_batch(gpus: int, enable: bool, severity: Severity, wo
     assert found[0] == severity and words in found[1]
 
 
-def test_a_schedule_by_iterations_that_ends_early_has_the_advice_of_the_rule(monkeypatch):
-    monkeypatch.setattr('ptnt_mm.workbench.check.schedule._images_of_an_epoch', lambda *_: 20)
+def test_a_schedule_by_iterations_that_ends_early_has_the_advice_of_the_rule():
+    data = SimpleNamespace(trains=True, images=range(20))
     schedule = dict(type='PolyLR', by_epoch=False, end=30)
     train = dict(train_cfg=dict(max_epochs=10), train_dataloader=dict(batch_size=2))
-    (found,) = check_lengths(ConfigView(Config(dict(train, param_scheduler=schedule))), [], 1)
+    (found,) = check_lengths(ConfigView(Config(dict(train, param_scheduler=schedule))), [data], 1)
     assert (found.advice, found.severity) == (ENDS_EARLY[1], Severity.WARNING)
     assert 'ends after 30 of 100 iterations: the rest' in str(found)

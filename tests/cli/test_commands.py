@@ -5,10 +5,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from ranks import second_of_two
 from repository import ROOT
+from toy import log_of, quick, toy_config
 
 from ptnt_mm.workbench.cli import completion
-from ptnt_mm.workbench.cli.commands import COMMANDS, train
+from ptnt_mm.workbench.cli.commands import COMMANDS
 from ptnt_mm.workbench.cli.config_groups import GROUPS
 from ptnt_mm.workbench.cli.main import main
 from ptnt_mm.workbench.cli.start import command_line
@@ -145,12 +147,10 @@ leave(3)
 
 def test_a_command_can_be_repeated(ptnt, monkeypatch, tmp_path: Path):
     """The first words of the command line depend on how it was started."""
-    seen = []
-    monkeypatch.setattr(train, 'run', lambda args: seen.extend((args.config, command_line())))
     monkeypatch.chdir(tmp_path)
-    (tmp_path / 'my config.py').touch()
-    assert ptnt('train', 'my config.py', '--resume') == 0
-    assert seen == ['my config.py', ('ptnt', 'train', 'my config.py', '--resume')]
+    quick(toy_config('run', epochs=1)).dump('my config.py')
+    assert ptnt('train', 'my config.py', '--seed', '5') == 0
+    assert f"Command: ptnt train 'my config.py' --seed 5 in {tmp_path}\n" in log_of(Path('run'))
     monkeypatch.setattr(sys, 'argv', ['tools/train.py', 'config.py'])
     assert command_line() == (Path(sys.executable).name, 'tools/train.py', 'config.py')
 
@@ -177,10 +177,9 @@ def test_only_the_value_of_resume_is_dropped(tmp_path: Path):
     assert advice.endswith('ptnt train c.py --load-from x.pth --resume')
 
 
-def test_only_the_first_process_reports_ctrl_c(monkeypatch, tmp_path: Path):
-    monkeypatch.setattr(training, 'is_main_process', lambda: False)
+def test_only_the_first_process_reports_ctrl_c(tmp_path: Path):
     explained = training._interruption_explained(tmp_path, (), None, 'pytorch')
-    with pytest.raises(SystemExit, match='^130$'), explained:
+    with second_of_two(), pytest.raises(SystemExit, match='^130$'), explained:
         raise KeyboardInterrupt
 
 

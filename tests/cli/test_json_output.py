@@ -2,14 +2,13 @@
 
 import json
 from pathlib import Path
-from unittest.mock import MagicMock
 
 import numpy as np
+import torch
+from toy import ToyMetric, ToyModel, evaluated, quick, toy_config
 
 from ptnt_mm.workbench.cli.json_output import json_output
 from ptnt_mm.workbench.cli.main import run
-from ptnt_mm.workbench.engine import runner
-from ptnt_mm.workbench.engine import test as testing
 
 FIGURES = {'mAP': np.float32(0.5), 'IoU': [float('nan'), float('inf')], 'epoch': 3}
 PLAIN = {'mAP': 0.5, 'IoU': [None, None], 'epoch': 3}
@@ -44,13 +43,15 @@ def test_without_a_file_nothing_is_written(capsys):
 def test_metrics_of_a_test(tmp_path: Path, capsys, monkeypatch):
     """With all digits; the text is rounded."""
     metrics = {'coco/bbox_mAP': 0.46512345, 'mIoU': float('nan')}
-    built = MagicMock(hooks=[])
-    monkeypatch.setattr(testing, 'build_test', lambda *arguments, **options: built)
-    monkeypatch.setattr(testing, 'run_test', lambda runner: metrics)
-    monkeypatch.setattr(runner, 'log_file', lambda: Path('run.log'))
-    config, file = tmp_path / 'mine.py', tmp_path / 'metrics.json'
-    config.touch()
-    assert run('test', [str(config), 'hf:me/weights', '--json', str(file)]) == 0
+    monkeypatch.setattr(ToyMetric, 'compute_metrics', lambda self, results: metrics)
+    monkeypatch.chdir(tmp_path)
+    config = evaluated(quick(toy_config(tmp_path / 'run')))
+    for part in ('dataloader', 'cfg', 'evaluator'):
+        config[f'test_{part}'] = config[f'val_{part}']
+    config.dump('mine.py')
+    torch.save(dict(state_dict=ToyModel().state_dict(), meta={}), 'x.pth')
+    file = tmp_path / 'metrics.json'
+    assert run('test', ['mine.py', 'x.pth', '--json', str(file)]) == 0
     assert json.loads(file.read_text()) == {'coco/bbox_mAP': 0.46512345, 'mIoU': None}
     said = capsys.readouterr().out
     assert 'AP    0.465\n' in said and 'mIoU  –\n' in said

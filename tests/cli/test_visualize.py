@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,21 +12,18 @@ from PIL import Image
 
 from ptnt_mm.models import PyramidTNT
 from ptnt_mm.workbench.cli.main import run as run_command
-from ptnt_mm.workbench.pages.visualize import visualize as visualizing
-from ptnt_mm.workbench.pages.visualize.sections import SECTIONS
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch, micro_arch) -> Path:
+def place(tmp_path: Path, monkeypatch, micro_arch, few_sections) -> Path:
     """A folder with an image, a backbone's config and its weights; figures are few and quick."""
     monkeypatch.chdir(tmp_path)
     Image.fromarray(photograph(72, 100)).save('photo.png')
     Path('micro.py').write_text(f'model = dict(type="PyramidTNT", arch={micro_arch})\n')
     torch.manual_seed(0)
     torch.save(PyramidTNT(micro_arch).state_dict(), 'micro.pth')
-    monkeypatch.setattr('ptnt_mm.workbench.pages.visualize.visualize.SECTIONS', SECTIONS[:1])
     return tmp_path
 
 
@@ -45,7 +43,8 @@ def test_a_backbone_with_and_without_weights(place: Path, capsys):
     text = page.read_text()
     assert [file.name for file in page.parent.iterdir()] == ['index.html'], 'it has its pictures'
     assert '<dd>micro.pth</dd>' in text and '100 × 72 pixels' in text
-    assert re.findall('<details class="section" id="(.*?)"', text)[1:] == ['colours-1']
+    sections = re.findall('<details class="section" id="(.*?)"', text)[1:]
+    assert sections == ['colours-1', 'similarity-1', 'channels-1']
     assert 'exists: choose another --out' in refusal(capsys, 'micro.py', 'photo.png')
     Path('work_dirs/visualize/micro/mine.png').write_text('')
     assert run('micro.py', 'photo.png', '--overwrite') == 0
@@ -79,7 +78,6 @@ def test_pages_of_projects_are_named_after_their_folders(place: Path, monkeypatc
 
 
 def test_headings_and_ids_occur_once(place: Path, monkeypatch):
-    monkeypatch.setattr('ptnt_mm.workbench.pages.visualize.visualize.SECTIONS', SECTIONS[:2])
     Image.fromarray(photograph(64, 64)).save('other.png')
     assert run('micro.py', 'micro.pth', 'photo.png', 'other.png', '--out', 'out') == 0
     text = Path('out/index.html').read_text()
@@ -100,7 +98,6 @@ def test_headings_and_ids_occur_once(place: Path, monkeypatch):
     ],
 )
 def test_versus(place: Path, monkeypatch, others: list[str], shown: str):
-    monkeypatch.setattr('ptnt_mm.workbench.pages.visualize.visualize.SECTIONS', ())
     Path('project').mkdir()
     for other in ('other.py', 'project/config.py'):
         shutil.copy('micro.py', other)
@@ -128,16 +125,16 @@ def test_refusals(place: Path, capsys, monkeypatch):
     assert 'at least 8x8 pixels' in refusal(capsys, 'micro.py', 'low.png')
     Path('other.py').write_text('model = dict(type="TransposedConvNeck", in_channels=[8])')
     assert 'TransposedConvNeck has no backbone' in refusal(capsys, 'other.py', 'photo.png')
-    monkeypatch.setattr('ptnt_mm.utils.imports.find_spec', lambda name: None)
+    monkeypatch.setitem(sys.modules, 'sklearn', None)
     said = refusal(capsys, 'micro.py', 'photo.png')
     assert said == 'error: ptnt visualize needs more packages: pip install scikit-learn'
 
 
 @pytest.mark.parametrize('point', ['100,3', '3,72', '-0.5,3', 'nan,3', '3,inf'])
 def test_a_point_outside_the_image_is_refused_before_a_model_is_built(
-    place: Path, capsys, monkeypatch, point: str
+    place: Path, capsys, point: str
 ):
-    monkeypatch.setattr(visualizing, 'load_network', None)
+    Path('micro.py').write_text('model = dict(type="PyramidTNT", arch="of no such size")')
     said = refusal(capsys, 'micro.py', 'photo.png', f'--at={point}')
     assert f'--at {point}' in said and 'photo.png has 100 x 72 pixels' in said
 
@@ -151,8 +148,10 @@ def test_what_is_no_point_and_no_number(place: Path, capsys, words: tuple[str, s
     assert repr(words[1]) in capsys.readouterr().err
 
 
-def test_only_a_trained_detector_has_boxes(place: Path, capsys, monkeypatch):
-    monkeypatch.setattr(visualizing, 'load_network', None)
+def test_only_a_trained_detector_has_boxes(place: Path, capsys):
+    """It is refused before a model is built, which fails here."""
+    Path('micro.py').write_text('model = dict(type="PyramidTNT", arch="of no such size")')
     assert 'is not a detector' in refusal(capsys, 'micro.py', 'photo.png', '--box', '1')
     words = ('demo_retinanet_ptnt_ti', 'photo.png', '--box', '1')
+    words += ('--cfg-options', 'model.backbone.arch=x')
     assert '--box 1 needs a checkpoint' in refusal(capsys, *words)

@@ -9,6 +9,7 @@ import pytest
 import torch
 from mmengine.config import Config
 from mmengine.registry import MODELS, DefaultScope
+from ranks import second_of_two
 from torch import nn
 from torch.utils.data import DataLoader
 
@@ -100,11 +101,11 @@ SYSTEM = [
 
 
 @pytest.mark.parametrize(('error', 'kind', 'names'), SYSTEM)
-def test_a_cause_is_recognised(monkeypatch, error: Exception, kind: Kind, names: list[str]):
-    monkeypatch.setattr('ptnt_mm.workbench.config.recognisers.get_world_size', lambda: 2)
-    found = explain(error, *Kind)
-    assert found.kind is kind and all(name in str(found) for name in names)
-    assert explain(error, *(set(Kind) - {kind, Kind.DATA})) is None
+def test_a_cause_is_recognised(error: Exception, kind: Kind, names: list[str]):
+    with second_of_two():
+        found = explain(error, *Kind)
+        assert found.kind is kind and all(name in str(found) for name in names)
+        assert explain(error, *(set(Kind) - {kind, Kind.DATA})) is None
 
 
 @pytest.mark.parametrize(

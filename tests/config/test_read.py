@@ -1,5 +1,6 @@
 """Reading configs: by path and by name, options, and errors."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -102,7 +103,7 @@ def test_an_error_in_an_imported_module_names_its_line(line: str, tmp_path: Path
 def test_an_absent_host_is_named_with_all_that_it_needs(
     base: str, absent: str, command: str, tmp_path: Path, monkeypatch
 ):
-    monkeypatch.setattr('ptnt_mm.workbench.config.zoo.find_spec', lambda name: None)
+    monkeypatch.setitem(sys.modules, base.partition(':')[0], None)
     monkeypatch.setattr('mmengine.config.config.is_installed', lambda package: package != absent)
     with pytest.raises(UserError, match=f'{absent} is not installed.*{command};'):
         read_config(_write(tmp_path, f'_base_ = {base!r}'))
@@ -122,7 +123,7 @@ def test_what_to_install_for_a_module(missing: str, remedy: str, monkeypatch):
     def absent(name: str):
         raise ModuleNotFoundError(f"No module named '{missing}'", name=missing)
 
-    monkeypatch.setattr('ptnt_mm.workbench.config.hosts.importlib.import_module', absent)
+    monkeypatch.setattr('importlib.import_module', absent)
     with pytest.raises(UserError, match=f'^mmseg cannot be imported: .*{missing}') as caught:
         import_host('mmseg')
     assert remedy in str(caught.value)

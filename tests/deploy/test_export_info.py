@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from exported import replace_network
 
 from ptnt_mm.deploy import Deployed
 from ptnt_mm.deploy.export_info import ExportInfo, read_export_info, with_export_info
@@ -199,8 +200,8 @@ def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch):
 
 def deployed(monkeypatch, file: Path, **outputs: tuple) -> Deployed:
     """A file with a runtime that returns zeros of the given shapes."""
-    run = {name: np.zeros(shape, np.int64) for name, shape in outputs.items()}
-    monkeypatch.setattr('ptnt_mm.deploy.deployed.load_runtime', lambda *_: lambda inputs: run)
+    found = [np.zeros(shape, np.int64) for shape in outputs.values()]
+    replace_network(monkeypatch, [*outputs], lambda images: found)
     return Deployed(file)
 
 

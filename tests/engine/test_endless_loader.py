@@ -7,6 +7,7 @@ from itertools import islice
 import pytest
 import torch
 from mmengine.dataset import Compose, DefaultSampler, InfiniteSampler, pseudo_collate
+from ranks import second_of_two
 from torch import Tensor
 from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset, Sampler
 from toy import ToyDataset, ToyNoise
@@ -60,11 +61,11 @@ def test_no_two_samples_have_the_same_numbers():
     assert len(noise.unique()) == len(noise)
 
 
-def test_seeds_and_processes_have_numbers_of_their_own(monkeypatch):
+def test_seeds_and_processes_have_numbers_of_their_own():
     one, other = endless(), endless()
     other.begin(seed=8, iteration=0)
-    monkeypatch.setattr('ptnt_mm.hooks.repeat.get_rank', lambda: 1)
-    second = endless()
+    with second_of_two():
+        second = endless()
     first = [torch.stack(next(iter(loader))['inputs']) for loader in (one, other, second)]
     assert len(torch.stack(first)[..., 1:].unique()) == 3 * 4 * 3
 
@@ -129,13 +130,12 @@ def test_attributes_set_by_hooks_reach_the_wrapped_data_set():
 
 
 @pytest.mark.parametrize(('sampler', 'length'), [(InfiniteSampler, 3), (DefaultSampler, 2)])
-def test_in_two_processes_the_length_is_mmengines(monkeypatch, sampler: type, length: int):
+def test_in_two_processes_the_length_is_mmengines(sampler: type, length: int):
     """Ten rows: MMEngine's InfiniteSampler counts all of them, in three batches."""
-    monkeypatch.setattr('mmengine.dataset.sampler.get_dist_info', lambda: (1, 2))
-    monkeypatch.setattr('ptnt_mm.hooks.repeat.get_rank', lambda: 1)
     data = Counted(pipeline=[ToyNoise()])
-    theirs = DataLoader(data, sampler=sampler(data, seed=5), batch_size=4)
-    assert len(EndlessLoader(theirs)) == len(theirs) == length
+    with second_of_two():
+        theirs = DataLoader(data, sampler=sampler(data, seed=5), batch_size=4)
+        assert len(EndlessLoader(theirs)) == len(theirs) == length
 
 
 class Shaped(Counted):

@@ -17,7 +17,7 @@ def test_an_unknown_launcher_is_named():
 
 def launched(monkeypatch, rank: int, model: dict) -> Config:
     """A config in a process that torchrun started."""
-    monkeypatch.setattr('ptnt_mm.workbench.engine.launcher.get_device', lambda: 'cpu')
+    monkeypatch.setattr('mmengine.device.utils.DEVICE', 'cpu')
     monkeypatch.setattr(torch.distributed, 'is_initialized', lambda: True)
     monkeypatch.setenv('RANK', str(rank))
     config = Config(dict(model=model))

@@ -1,5 +1,6 @@
 """Modes of training."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,6 @@ import torch
 from mmengine.config import Config
 
 from ptnt_mm import api
-from ptnt_mm.utils import imports
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.cli.main import run
 from ptnt_mm.workbench.config.view import ConfigView
@@ -17,7 +17,8 @@ from ptnt_mm.workbench.engine.modes import LOG_BACKENDS, log_to_package
 
 @pytest.fixture(autouse=True)
 def _all_installed(monkeypatch) -> None:
-    monkeypatch.setattr(imports, 'find_spec', lambda name: name)
+    for package in LOG_BACKENDS:
+        monkeypatch.setitem(sys.modules, package, pytest)  # any module
 
 
 @pytest.mark.parametrize('package', LOG_BACKENDS)
@@ -55,7 +56,7 @@ def test_a_config_without_a_visualizer_keeps_its_scalars():
 
 
 def test_a_missing_package_is_one_line(monkeypatch, tmp_path: Path, capsys):
-    monkeypatch.setattr(imports, 'find_spec', lambda name: None)
+    monkeypatch.setitem(sys.modules, 'wandb', None)
     file = tmp_path / 'mine.py'
     file.write_text('model = train_dataloader = train_cfg = optim_wrapper = dict(a=1)\n')
     assert run('train', [str(file), '--log', 'wandb']) == 1
@@ -71,7 +72,7 @@ def test_modes_become_settings():
 
 @pytest.fixture
 def _accelerator(monkeypatch):
-    monkeypatch.setattr(modes, 'get_device', lambda: 'cuda')
+    monkeypatch.setattr('mmengine.device.utils.DEVICE', 'cuda')
 
 
 @pytest.mark.usefixtures('_accelerator')

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from blobs import SQUARES, Blobs, picture
+from exported import export_detector
 from mmengine.config import Config
 from mmengine.model import BaseModel
 from mmengine.registry import MODELS, DefaultScope
@@ -25,7 +26,6 @@ from ptnt_mm.workbench.data.tiles import Tiling
 from ptnt_mm.workbench.engine.evaluation_outputs import add_drawing, add_dump
 from ptnt_mm.workbench.engine.runner import build_runner
 from ptnt_mm.workbench.engine.tiled_loops import stated_tiling
-from ptnt_mm.workbench.export import evaluation
 from ptnt_mm.workbench.export.evaluation import evaluate_file
 
 METRIC = 'ptnt_mm.workbench.engine.mmdet_metrics.DenseCocoMetric'
@@ -265,12 +265,11 @@ def test_the_tiles_of_a_config(tmp_path: Path):
 
 
 def test_an_exported_file_is_evaluated_in_tiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    seen = Blobs()
-    monkeypatch.setattr(evaluation, 'Deployed', lambda file, runtime: seen)
+    exported = export_detector(monkeypatch, tmp_path / 'model.onnx', seen := Blobs())
     file = write_images(tmp_path / 'data', SQUARES)
     config = config_of(file, tmp_path)
     with DefaultScope.overwrite_default_scope('mmdet'):
-        scores = evaluate_file(config, tmp_path / 'model.onnx', tmp_path / 'evaluation')
+        scores = evaluate_file(config, exported, tmp_path / 'evaluation')
     assert scores['coco/bbox_mAP'] == 1.0
     # It resizes images itself, so that it gets tiles as they are.
     assert max(max(shape) for shape in seen.shapes) == 64

@@ -13,7 +13,6 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights.pretrained import load_pretrained
 from ptnt_mm.weights.reader.read import read_checkpoint
 from ptnt_mm.workbench.cli import main
-from ptnt_mm.workbench.export import privacy
 from ptnt_mm.workbench.export.hub import prepare, publish_to_hub
 from ptnt_mm.workbench.export.privacy import check_traces, without_traces
 
@@ -133,7 +132,7 @@ def test_absolute_paths_are_shortened(value, expected):
 
 def test_names_of_the_user_and_the_host_are_reported(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr('getpass.getuser', lambda: 'lovelace')
-    monkeypatch.setattr(privacy.socket, 'gethostname', lambda: 'engine')
+    monkeypatch.setattr('socket.gethostname', lambda: 'engine')
     assert len(list(check_traces("a = 'lovelace'\nb = 'engine_config'"))) == 1
     assert not list(check_traces('lovelaces'))
 

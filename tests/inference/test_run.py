@@ -52,10 +52,15 @@ class Same:
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def predictor() -> type[Same]:
+    return Same
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, predictor: type[Same]) -> Path:
     """A working directory with placeholder files for config and checkpoint."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(inferring, 'load_predictor', lambda *arguments: Same())
+    monkeypatch.setattr(inferring, 'load_predictor', lambda *arguments: predictor())
     (tmp_path / 'x.py').write_text('model = dict()\ntest_dataloader = dict()\n')
     (tmp_path / 'x.pth').write_bytes(b'\0' * 600)
     (tmp_path / 'in').mkdir()
@@ -391,6 +396,7 @@ class Choosy(Same):
         return image.pixels
 
 
+@pytest.mark.parametrize('predictor', [Choosy])
 @pytest.mark.parametrize(
     ('heights', 'line'),
     [
@@ -400,9 +406,8 @@ class Choosy(Same):
     ],
 )
 def test_what_was_found_is_counted(
-    heights: tuple, line: str, place: Path, monkeypatch, capsys: pytest.CaptureFixture
+    heights: tuple, line: str, place: Path, capsys: pytest.CaptureFixture
 ):
-    monkeypatch.setattr(inferring, 'load_predictor', lambda *arguments: Choosy())
     for number, height in enumerate(heights):
         save(place / 'in' / f'{number}.png', height)
     assert infer('in', '--out', 'out') == 0

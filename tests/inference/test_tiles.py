@@ -3,13 +3,13 @@
 import json
 import tracemalloc
 from pathlib import Path
-from types import SimpleNamespace
 
 import cv2
 import numpy as np
 import pytest
 import torch
 from blobs import SQUARES, Blobs, picture
+from exported import export_detector
 from pycocotools import mask as coco
 
 from ptnt_mm.deploy import Detections
@@ -17,10 +17,9 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.cli.main import run as run_command
 from ptnt_mm.workbench.data.masks import encode_mask, encode_patch
 from ptnt_mm.workbench.data.tiles import Tiling
-from ptnt_mm.workbench.inference import infer as inferring
-from ptnt_mm.workbench.inference import load as loading
 from ptnt_mm.workbench.inference.detection import ExportedDetector
-from ptnt_mm.workbench.inference.load import load_exported, load_predictor
+from ptnt_mm.workbench.inference.infer import infer
+from ptnt_mm.workbench.inference.load import load_predictor
 
 from .samples import NAME, photograph
 
@@ -142,9 +141,8 @@ def test_a_patch_is_encoded_as_the_whole_mask(size: tuple[int, int]):
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(inferring, 'load_exported', lambda *_: detector(has_masks=True))
+    export_detector(monkeypatch, tmp_path / 'model.onnx', Blobs(has_masks=True), has_masks=True)
     cv2.imwrite('large.png', picture([*SQUARES, LONG]))
-    Path('model.onnx').touch()
     return tmp_path
 
 
@@ -169,24 +167,16 @@ def test_the_tiles_of_a_config_are_used(checkpoint: Path):
     assert load_predictor(config, str(checkpoint), 'cpu').tiling == Tiling(64, 0.5)
 
 
-def test_the_tiles_of_an_exported_file_are_used(monkeypatch: pytest.MonkeyPatch):
-    about = SimpleNamespace(task='detection', value_range=None, tiling=[64, 0.25])
-    deployed = SimpleNamespace(classes=['square'], about=about)
-    monkeypatch.setattr(loading, 'Deployed', lambda file: deployed)
-    assert load_exported(Path('model.onnx')).tiling == Tiling(64, 0.25)
-    about.tiling = None
-    assert load_exported(Path('model.onnx')).tiling is None
-
-
-@pytest.mark.parametrize(('flags', 'are_cut'), [('', True), ('--tile 0', False)])
-def test_images_can_stay_whole(
-    flags: str, are_cut: bool, place: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ('tiling', 'flags', 'are_cut'),
+    [([64, 0.2], '', True), ([64, 0.2], '--tile 0', False), (None, '', False)],
+)
+def test_the_tiles_of_an_exported_file_are_used_unless_images_stay_whole(
+    tiling: list | None, flags: str, are_cut: bool, place: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    predictor = detector()
-    predictor.tile(Tiling(64))
-    monkeypatch.setattr(inferring, 'load_exported', lambda *_: predictor)
-    run_command('infer', ['large.png', 'model.onnx', '--out', 'out', *flags.split()])
-    assert (len(predictor.model.shapes) > 1) == are_cut
+    export_detector(monkeypatch, place / 'model.onnx', blobs := Blobs(), tiling=tiling)
+    assert run_command('infer', ['large.png', 'model.onnx', '--out', 'out', *flags.split()]) == 0
+    assert {max(shape) for shape in blobs.shapes} == ({64} if are_cut else {200})
 
 
 @pytest.mark.parametrize(
@@ -196,7 +186,7 @@ def test_images_can_stay_whole(
 )
 def test_tiles_that_cannot_be_are_refused(options: dict, place: Path):
     with pytest.raises(UserError, match=f'`{[*options][-1]}'):
-        inferring.infer(None, 'model.onnx', 'large.png', 'out', **options)
+        infer(None, 'model.onnx', 'large.png', 'out', **options)
     assert not Path('out').exists()
 
 

@@ -1,6 +1,7 @@
 """Identities of objects in a video: the tracker, and what ``ptnt infer --track`` writes."""
 
 import json
+import sys
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -10,17 +11,14 @@ import manual
 import numpy as np
 import pytest
 import torch
-from configs.models import narrow
+from exported import export_detector
 from repository import ROOT
 
-import ptnt_mm
 from ptnt_mm.deploy import Detections
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.cli.main import run as run_command
-from ptnt_mm.workbench.inference import infer as inferring
 from ptnt_mm.workbench.inference import tracking
 from ptnt_mm.workbench.inference.detection import ExportedDetector
-from ptnt_mm.workbench.inference.load import load_predictor
 from ptnt_mm.workbench.inference.tracking import Tracker
 from ptnt_mm.workbench.inference.video import open_video
 
@@ -73,9 +71,8 @@ def detector(score_thr: float | None = None, **options: bool) -> ExportedDetecto
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working directory with a video of 12 frames, and an exported file that detects squares."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(inferring, 'load_exported', lambda file, score_thr: detector(score_thr))
+    export_detector(monkeypatch, tmp_path / 'x.onnx', Moving(), classes=['cup', 'ball'])
     write_video(tmp_path / 'clip.avi', frames=12, code='MJPG')
-    (tmp_path / 'x.onnx').touch()
     return tmp_path
 
 
@@ -193,7 +190,7 @@ def test_colours_repeat():
 
 @pytest.mark.parametrize('files', [['one.png'], ['left/1.png', 'right/1.png']])
 def test_what_is_no_video_is_refused(files: list[str], place: Path, monkeypatch, capsys):
-    monkeypatch.setattr('ptnt_mm.utils.imports.find_spec', lambda name: name)
+    monkeypatch.setitem(sys.modules, 'trackers', pytest)  # any module
     for name in files:
         file = place / 'in' / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -204,19 +201,18 @@ def test_what_is_no_video_is_refused(files: list[str], place: Path, monkeypatch,
     assert not (place / 'out').exists()
 
 
-@pytest.mark.parametrize('name', ['demo_semantic_fpn_ptnt_ti', 'demo_classifier_ptnt_ti'])
-def test_other_models_are_refused(name: str, micro_arch: dict, place: Path, monkeypatch, capsys):
-    predictor = load_predictor(narrow(ptnt_mm.get_config(name), micro_arch), None, 'cpu')
-    monkeypatch.setattr(inferring, 'load_exported', lambda file, score_thr: predictor)
-    monkeypatch.setattr('ptnt_mm.utils.imports.find_spec', lambda name: name)
+@pytest.mark.parametrize('task', ['segmentation', 'classification'])
+def test_other_models_are_refused(task: str, place: Path, monkeypatch, capsys):
+    export_detector(monkeypatch, place / 'x.onnx', Moving(), task=task)
+    monkeypatch.setitem(sys.modules, 'trackers', pytest)  # any module
     assert infer('clip.avi', '--out', 'out') == 1
     assert '--track' in capsys.readouterr().err
     assert not (place / 'out').exists()
 
 
 def test_the_package_is_named_before_a_model_is_loaded(place: Path, monkeypatch, capsys):
-    monkeypatch.setattr('ptnt_mm.utils.imports.find_spec', lambda name: None)
-    monkeypatch.setattr(inferring, 'load_exported', None)
+    monkeypatch.setitem(sys.modules, 'trackers', None)
+    (place / 'x.onnx').write_bytes(b'damaged')
     assert infer('clip.avi') == 1
     assert 'pip install trackers' in capsys.readouterr().err
     with pytest.raises(UserError, match='pip install trackers'):

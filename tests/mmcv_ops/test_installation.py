@@ -1,7 +1,6 @@
 """Installation of our extension into mmcv, and its limits."""
 
 import importlib.metadata
-import importlib.util
 import os
 import shutil
 import stat
@@ -29,11 +28,8 @@ def mmcv_folder(tmp_path, monkeypatch) -> Path:
     monkeypatch.setenv('PYTHONPATH', f'{tmp_path}{os.pathsep}{ROOT}')
     (folder / '__init__.py').touch()
     (folder / 'version.py').write_text("__version__ = '2.1.0'\n")
-    find = importlib.util.find_spec
-    spec = importlib.util.spec_from_file_location('mmcv', folder / '__init__.py')
-    monkeypatch.setattr(
-        installation, 'find_spec', lambda name: spec if name == 'mmcv' else find(name)
-    )
+    monkeypatch.delitem(sys.modules, 'mmcv')
+    monkeypatch.syspath_prepend(tmp_path)
     return folder
 
 
@@ -113,7 +109,7 @@ def test_missing_packages_and_other_versions_are_reported(mmcv_folder, monkeypat
     (mmcv_folder / 'version.py').write_text("__version__ = '2.2.0'\n")
     assert run('mmcv-ops', ['install']) == 1
     assert 'mmcv 2.2.0 is not >=2.1,<2.2' in capsys.readouterr().err
-    monkeypatch.setattr(installation, 'find_spec', lambda name: None)
+    monkeypatch.setitem(sys.modules, 'mmcv', None)
     with pytest.raises(UserError, match=f"pip install '{provider('mmcv-lite')}"):
         installation.install()
     assert 'mmcv-lite' in installation.status()

@@ -6,11 +6,12 @@ from functools import partial
 import pytest
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
-from ptnt_mm.models import attention
 from ptnt_mm.models.attention import InnerAttention, OuterAttention
-from ptnt_mm.models.kernels import forms, slicewise
+from ptnt_mm.models.kernels import slicewise
 from ptnt_mm.models.kernels.forms import (
+    FEW_LOGITS,
     Explicit,
     Folded,
     Slicewise,
@@ -144,14 +145,13 @@ def test_dropout_after_the_projection(build_attn):
 
 
 @pytest.mark.parametrize(('dtype', 'atol'), [(torch.float32, 1e-6), (torch.bfloat16, 0.02)])
-def test_inner_attention_of_a_gpu(monkeypatch, dtype, atol):
-    """A GPU takes another form; under autocast it returns the same type."""
-    attn = golden.filled(InnerAttention(DIM, HEADS))
+def test_inner_attention_as_published(dtype, atol):
+    """A GPU takes this form; under autocast it returns the same type."""
+    fused, eager = (golden.filled(InnerAttention(DIM, HEADS, eager=e)) for e in (False, True))
     words = torch.randn(5, 16, DIM)
-    expected = attn(words)
-    monkeypatch.setattr(attention, '_has_kernel_for_few_keys', lambda q: False)
+    expected = fused(words)
     with torch.autocast('cpu', torch.bfloat16, enabled=dtype == torch.bfloat16):
-        found = attn(words)
+        found = eager(words)
     assert found.dtype == dtype
     torch.testing.assert_close(found.float(), expected, rtol=0, atol=atol)
 
@@ -166,7 +166,7 @@ def inputs(batch: int = 2, queries: int = 70, hw: tuple[int, int] = (3, 4)) -> l
     shapes += [(1, HEADS, queries, 6), (hw[0], 2), (hw[1], 3)]
     tensors = [torch.randn(shape, dtype=torch.float64) for shape in shapes]
     for weights in tensors[4:]:  # the weights of a place add up to 1
-        weights /= weights.sum(dim=1, keepdim=True)
+        weights += 1 / weights.shape[1] - weights.mean(dim=1, keepdim=True)
     return [tensor.requires_grad_(i < 4) for i, tensor in enumerate(tensors)]
 
 
@@ -182,15 +182,20 @@ def results(form, tensors: list[Tensor]) -> list[Tensor]:
     return [found, *torch.autograd.grad((found * weights).sum(), tensors[:4])]
 
 
-@pytest.mark.parametrize('logits', [1, 40 * 12, 2**22])
+@pytest.mark.parametrize(
+    ('batch', 'queries', 'hw'),
+    [
+        *((batch, queries, (3, 4)) for batch in (1, 2) for queries in (1, 32, 70)),
+        (1, 70, (32, 300)),  # slices of 40 queries become 48
+        (2, 33, (64, 400)),  # of 15, at least 16
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize('threads', [1, 2, 64])
-@pytest.mark.parametrize('batch', [1, 2])
-@pytest.mark.parametrize('queries', [1, 32, 70])
-def test_slicewise(monkeypatch, batch, queries, threads, logits):
+def test_slicewise(monkeypatch, batch, queries, hw, threads):
     """Slices of 16 or 48 queries, or all at once; one, two or all heads at a time."""
-    monkeypatch.setattr(slicewise, 'LOGITS', logits)
     monkeypatch.setattr(torch, 'get_num_threads', lambda: threads)
-    tensors = inputs(batch, queries)
+    tensors = inputs(batch, queries, hw)
     torch.testing.assert_close(
         results(slicewise.slicewise, tensors), results(written_down, tensors)
     )
@@ -212,9 +217,8 @@ def test_slicewise(monkeypatch, batch, queries, threads, logits):
 )
 def test_slices_are_even(monkeypatch, threads, heads, queries, size):
     """A thread gets about 70 queries at a time, of equally many heads as any other."""
-    monkeypatch.setattr(slicewise, 'LOGITS', 70 * 12)
     monkeypatch.setattr(torch, 'get_num_threads', lambda: threads)
-    q, k = torch.zeros(1, heads, queries, WIDTH), torch.zeros(1, heads, 12, WIDTH)
+    q, k = torch.zeros(1, heads, queries, 1), torch.zeros(1, heads, slicewise.LOGITS // 70, 1)
     assert slicewise._slice_size(q, k) == size
 
 
@@ -252,8 +256,9 @@ def test_a_folded_bias_in_lower_precision(dtype, spread):
     assert difference.max() > 0.1 * torch.finfo(dtype).eps * bound.max(), 'it is not exact'
 
 
-@pytest.mark.parametrize('narrow', [True, False])
-def test_fold_pads_widths_for_kernels(monkeypatch, narrow):
+@pytest.mark.parametrize(('device', 'narrow'), [('cpu', False), ('meta', True)])
+def test_fold_pads_widths_for_kernels(monkeypatch, device, narrow):
+    """A CPU's kernel takes values that are as wide as queries; others take narrow ones."""
     widths = []
     kernel = torch.nn.functional.scaled_dot_product_attention
 
@@ -261,22 +266,21 @@ def test_fold_pads_widths_for_kernels(monkeypatch, narrow):
         widths.append((q.shape[-1], k.shape[-1], v.shape[-1]))
         return kernel(q, k, v, **options)
 
-    monkeypatch.setattr(forms.F, 'scaled_dot_product_attention', spy)
-    monkeypatch.setattr(forms, '_takes_narrow_values', lambda *arguments: narrow)
-    tensors = inputs()
-    torch.testing.assert_close(results(folded, tensors), results(written_down, tensors))
+    monkeypatch.setattr(torch.nn.functional, 'scaled_dot_product_attention', spy)
+    tensors = [tensor.to(device) for tensor in inputs()]
+    assert folded(*tensors[:3], Factors(*tensors[3:])).shape == tensors[0].shape
     assert widths == [(16, 16, 5 if narrow else 16)], '5 of the head and 6 of the table, padded'
 
 
 def test_a_bias_is_folded_once_for_the_blocks_of_a_stage(monkeypatch):
-    attn, outer = build(eager=False).float(), tokens((4, 9)).float()
-    factors = GridRelativePosition(NATIVE, NATIVE_KEYS).between(
-        relative_table().float(), (4, 9), key_hw((4, 9))
-    )
-    small = attn.form(factors, outer)
+    attn, table = build(eager=False).float(), relative_table().float()
+    position = GridRelativePosition(NATIVE, NATIVE_KEYS)
+    factors = position.between(table, (4, 9), key_hw((4, 9)))
+    small = attn.form(factors, tokens((4, 9)).float())
     assert isinstance(small, Explicit)
     torch.testing.assert_close(small.bias, factors.bias())
-    monkeypatch.setattr(forms, 'FEW_LOGITS', 0)
+    hw = 24, 26  # 292,032 logits
+    outer, factors = tokens(hw).float(), position.between(table, hw, key_hw(hw))
     sliced = attn.form(factors, outer)
     assert isinstance(sliced, Slicewise) and sliced.factors.queries.mT.is_contiguous()
     assert all(map(torch.equal, sliced.factors, factors))
@@ -285,9 +289,9 @@ def test_a_bias_is_folded_once_for_the_blocks_of_a_stage(monkeypatch):
         assert torch.equal(attn.form(factors, outer).bias, factors.bias()), 'for any runtime'
     lower = attn.form(factors, outer.bfloat16())
     assert isinstance(lower, Folded) and lower.queries.dtype == torch.bfloat16
-    expected = attn(outer, (4, 9), sliced)
+    expected = attn(outer, hw, sliced)
     with torch.autocast('cpu', torch.bfloat16):
-        found = attn(outer, (4, 9), lower)
+        found = attn(outer, hw, lower)
     torch.testing.assert_close(found.float(), expected, rtol=0, atol=0.05)
 
 
@@ -309,42 +313,47 @@ def test_explicit_attention():
     torch.testing.assert_close(found, results(written_down, tensors))
 
 
-@pytest.fixture
-def taken(monkeypatch) -> list[str]:
-    """What computed the attention."""
-    taken = []
+class Operators(TorchDispatchMode):
+    """The names of the operators that are called."""
 
-    def spy_on(form):
-        def spy(*args):
-            taken.append(form.__name__)
-            return form(*args)
+    def __init__(self):
+        super().__init__()
+        self.names = set()
 
-        return spy
+    def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
+        self.names.add(operator.name())
+        return operator(*args, **kwargs or {})
 
-    for owner, name in (forms, 'explicit_attention'), (forms, 'slicewise'), (Folded, 'attend'):
-        monkeypatch.setattr(owner, name, spy_on(getattr(owner, name)))
-    return taken
+    @property
+    def are_slicewise(self) -> bool:
+        return 'ptnt_mm::biased_attention' in self.names
+
+
+# The most queries of an image for which every logit is stored.
+FEW = FEW_LOGITS // (HEADS * 12)
 
 
 @pytest.mark.parametrize(
-    ('few', 'dropout', 'form'),
+    ('queries', 'dropout', 'form', 'sliced'),
     [
-        (HEADS * 70 * 12, 0.0, 'explicit_attention'),
-        (HEADS * 70 * 12 - 1, 0.0, 'slicewise'),
-        (0, 1e-9, 'attend'),
+        (FEW, 0.0, Explicit, False),
+        (FEW + 1, 0.0, Slicewise, True),
+        (FEW + 1, 1e-9, Slicewise, False),
     ],
 )
-def test_which_form_is_taken(monkeypatch, taken, few, dropout, form):
+def test_which_form_is_taken(queries, dropout, form, sliced):
     """By the number of logits of an image, if nothing is dropped."""
-    monkeypatch.setattr(forms, 'FEW_LOGITS', few)
-    tensors = inputs()
+    tensors = inputs(queries=queries)
 
     def attend(q: Tensor, k: Tensor, v: Tensor, factors: Factors) -> Tensor:
         chosen = choose_form(factors, q.transpose(1, 2).flatten(2), HEADS, eager=False)
-        return chosen.attend(q, k, v, dropout)
+        assert isinstance(chosen, form)
+        with Operators() as called:
+            attended = chosen.attend(q, k, v, dropout)
+        assert called.are_slicewise == sliced
+        return attended
 
     torch.testing.assert_close(results(attend, tensors), results(written_down, tensors))
-    assert taken == [form]
 
 
 @pytest.mark.parametrize(
@@ -352,21 +361,24 @@ def test_which_form_is_taken(monkeypatch, taken, few, dropout, form):
     [(torch.compiler, 'is_compiling'), (torch.jit, 'is_tracing')],
     ids=['compiled', 'traced'],
 )
-def test_a_graph_takes_the_same_form_for_any_size(monkeypatch, taken, module, state):
-    monkeypatch.setattr(module, state, lambda: True)
-    Slicewise(Factors(*inputs()[3:])).attend(*inputs()[:3])
-    assert taken == ['slicewise']
+def test_a_graph_takes_the_same_form_for_any_size(monkeypatch, module, state):
+    tensors = inputs()
+    with Operators() as called, monkeypatch.context() as patched:
+        patched.setattr(module, state, lambda: True)
+        Slicewise(Factors(*tensors[3:])).attend(*tensors[:3])
+    assert called.are_slicewise
 
 
-def test_torch_func_takes_no_operators_of_our_own(monkeypatch, taken):
-    monkeypatch.setattr(forms, 'FEW_LOGITS', 0)
+def test_torch_func_takes_no_operators_of_our_own():
     q, k, v, *position = (tensor.detach() for tensor in inputs())
 
     def loss(q: Tensor) -> Tensor:
         return Slicewise(Factors(*position)).attend(q, k, v).square().sum()
 
-    found = torch.func.grad(loss)(q)
-    assert taken == ['attend']
-    (expected,) = torch.autograd.grad(loss(q.requires_grad_()), q)
-    assert taken == ['attend', 'slicewise']
+    with Operators() as called:
+        found = torch.func.grad(loss)(q)
+    assert called.names and not called.are_slicewise
+    with Operators() as called:
+        (expected,) = torch.autograd.grad(loss(q.requires_grad_()), q)
+    assert called.are_slicewise
     torch.testing.assert_close(found, expected)

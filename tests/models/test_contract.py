@@ -24,7 +24,6 @@ from ptnt_mm.models import CPVT, TNT, LegacyTNT, PyramidTNT
 from ptnt_mm.models.attention import Attention
 from ptnt_mm.models.backbone import Backbone
 from ptnt_mm.models.blocks import Mlp
-from ptnt_mm.models.kernels import memory
 from ptnt_mm.weights.identity import identify
 
 from . import golden
@@ -350,12 +349,11 @@ class Wrapped(nn.Module):
 
 @defaults
 @pytest.mark.parametrize('learns', [True, False])
-def test_parts_of_a_block_are_called_once_and_can_be_wrapped(build, learns, monkeypatch):
+def test_parts_of_a_block_are_called_once_and_can_be_wrapped(build, learns, request):
     """Also where a CPU computes them in slices."""
     model, image = build.new().eval(), golden.image(2, *SIZE)
     expected = model(image)
-    monkeypatch.setattr(memory, 'SLICE_BYTES', 4096)
-    monkeypatch.setattr(memory, 'RECOMPUTE_BYTES', 4096)
+    request.getfixturevalue('small_slices')
     calls, parts = [], [m for m in model.modules() if isinstance(m, (Mlp, Attention))]
     for part in parts:
         part.register_forward_hook(lambda part, given, output: calls.append(part))

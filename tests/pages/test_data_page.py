@@ -19,7 +19,7 @@ from data.formats.yolo import yolo_roboflow
 from mmengine.config import Config
 from mmengine.registry import DefaultScope
 from PIL import Image
-from project.conftest import _offline  # noqa: F401
+from project.conftest import _offline, untried  # noqa: F401
 
 from ptnt_mm import api
 from ptnt_mm.utils.findings import Severity
@@ -49,7 +49,6 @@ def projects(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A project of each task."""
     root = tmp_path_factory.mktemp('projects')
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr('ptnt_mm.workbench.project.backbones.is_reachable', lambda url: False)
         patch.setattr('ptnt_mm.workbench.project.create._memory', lambda folder: None)
         for task, make in MAKERS.items():
             data = make(root / f'{task}_data')
@@ -209,19 +208,22 @@ def test_labels_beyond_the_classes_are_drawn_by_their_numbers():
 
 def test_a_page_says_whether_some_or_all_images_are_missing(projects, monkeypatch):
     def remark(left: int) -> str:
-        def fails(*args: object) -> network_input.NetworkInput:
+        def fails(*args: object) -> dict:
             nonlocal left
             left -= 1
             if left < 0:
                 raise ValueError('a planted fault')
-            return described(*args)
+            return forward(*args)
 
-        monkeypatch.setattr(network_input, '_described', fails)
+        monkeypatch.setattr(DetDataPreprocessor, 'forward', fails)
         found = content_of(projects['detection'])
         (text,) = [text for text, _ in found['remarks'] if 'a planted fault' in text]
         return text
 
-    described = network_input._described
+    import_host('mmdet')
+    from mmdet.models import DetDataPreprocessor
+
+    forward = DetDataPreprocessor.forward
     assert remark(0).startswith('The ') and remark(1).startswith('Some ')
 
 
@@ -328,9 +330,8 @@ def test_the_command(projects, tmp_path: Path, capsys):
     assert run('report', ['--data', str(project), '--out', str(out)]) != 0  # it exists
 
 
+@pytest.mark.usefixtures('untried')
 def test_new_writes_the_page_and_survives_without_it(tmp_path: Path, capsys, monkeypatch):
-    monkeypatch.setattr('ptnt_mm.workbench.project.create._memory', lambda folder: None)
-    monkeypatch.setattr('ptnt_mm.workbench.project.backbones.is_reachable', lambda url: False)
     data = class_folders(tmp_path / 'data')
     words = ['--weights', 'none', '--size', '64']
     assert run('new', [str(data), str(tmp_path / 'one'), *words]) == 0
@@ -338,10 +339,10 @@ def test_new_writes_the_page_and_survives_without_it(tmp_path: Path, capsys, mon
     before, _, after = capsys.readouterr().out.partition('data.html')
     assert 'config.py' in before and 'Next' in after
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **content: object) -> None:
         raise ValueError('a planted fault')
 
-    monkeypatch.setattr('ptnt_mm.workbench.pages.data.content.data_content', fail)
+    monkeypatch.setattr('jinja2.Template.render', fail)
     assert run('new', [str(data), str(tmp_path / 'two'), *words]) == 0
     assert 'a planted fault' in capsys.readouterr().out
     assert not (tmp_path / 'two/data.html').exists()

@@ -13,7 +13,6 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.config.build import build_model
 from ptnt_mm.workbench.config.read import read_config
 from ptnt_mm.workbench.config.view import ConfigView
-from ptnt_mm.workbench.pages.visualize import sections
 from ptnt_mm.workbench.pages.visualize.network import load_network
 from ptnt_mm.workbench.pages.visualize.scene import ChosenPlace, RecordedScene
 from ptnt_mm.workbench.pages.visualize.sections import SECTIONS
@@ -25,7 +24,7 @@ MIDDLE = ChosenPlace('the middle', (50.0, 36.0, 0, 0), given=False)
 def place(tmp_path: Path, monkeypatch, micro_arch) -> None:
     """A folder with configs of backbones; t-SNE takes half a second for each map."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sections, 'scatter_channels', lambda feature: feature[:, 0, :2])
+    monkeypatch.setattr('sklearn.manifold.TSNE.fit_transform', lambda self, x: x[:, :2])
     Path('micro.py').write_text(f'model = dict(type="PyramidTNT", arch={micro_arch})\n')
     Path('cpvt.py').write_text('model = dict(type="CPVT", arch=dict(depth=2, dim=8, heads=2))')
 

@@ -17,7 +17,6 @@ from ptnt_mm.workbench.config.build import build_model
 from ptnt_mm.workbench.config.view import ConfigView
 from ptnt_mm.workbench.data.image_files import encode_image
 from ptnt_mm.workbench.pages.visualize.network import Network, load_network
-from ptnt_mm.workbench.pages.visualize.sections import SECTIONS
 
 IMAGE = photograph(96, 128)[..., ::-1]
 SCRIPT = '<script>alert(1)</script><img src=x onerror=alert(2)>'
@@ -113,7 +112,7 @@ def draw(image: Path, checkpoint: Path, **options) -> Path:
 def test_a_box_that_does_not_exist(
     image: Path, checkpoint: Path, monkeypatch, options: dict, message: str
 ):
-    monkeypatch.setattr(Network, 'record', None)  # nothing is recorded before
+    monkeypatch.setattr(torch.nn.Module, 'register_forward_hook', None)  # none is recorded before
     with pytest.raises(UserError, match=message):
         draw(image, checkpoint, **options)
     assert not (image.parent / 'out').exists()
@@ -126,10 +125,8 @@ def browser() -> Iterator:
 
 
 @pytest.fixture
-def file(image: Path, checkpoint: Path, monkeypatch) -> Path:
+def file(image: Path, checkpoint: Path, few_sections) -> Path:
     """A page with a box chosen, and a class and a file whose names are code."""
-    few = [each for each in SECTIONS if each.name in ('colours', 'similarity', 'channels')]
-    monkeypatch.setattr('ptnt_mm.workbench.pages.visualize.visualize.SECTIONS', few)
     content = torch.load(checkpoint, weights_only=False)
     content['meta']['dataset_meta'] = dict(classes=(SCRIPT,) * 4)
     torch.save(content, image.parent / 'named.pth')

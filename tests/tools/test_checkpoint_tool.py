@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from ptnt_mm.models import CPVT, TNT, PyramidTNT, PyramidTNTClassifier
-from ptnt_mm.weights import files as checkpoint_files
 from ptnt_mm.weights.pretrained import load_pretrained
 from ptnt_mm.weights.reader.read import read_checkpoint
 from ptnt_mm.workbench.cli import main
@@ -187,9 +186,10 @@ def test_publish(tmp_path, capsys, authors):
     assert torch.equal(content['state_dict']['outer_pos'], averaged['outer_pos'])
 
 
-def test_published_name_of_an_address(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(checkpoint_files, 'read_checkpoint', lambda file: {'w': torch.zeros(1)})
-    assert run(capsys, 'publish', 'https://127.0.0.1/x/m.pth?raw=1', tmp_path)[0] == 0
+def test_published_name_of_an_address(tmp_path, capsys, server):
+    address, folder, _ = server
+    torch.save({'w': torch.zeros(1)}, folder / 'm.pth')
+    assert run(capsys, 'publish', f'{address}/m.pth?raw=1', tmp_path)[0] == 0
     (published,) = tmp_path.glob('m-*.pth')
     assert len(published.name) == len('m-12345678.pth')
 

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import shutil
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -209,12 +210,14 @@ def test_foreign_folder_is_refused(tmp_path, meta):
 def test_interrupted_run_leaves_the_old_folder_and_nothing_else(copy, monkeypatch, failure):
     before = contents(copy)
 
-    def interrupted(seed, split, index):
-        if index == 2:
-            raise failure
-        return compose(seed, split, index)
+    encode, calls = cv2.imencode, count()
 
-    monkeypatch.setattr(dataset, 'compose', interrupted)
+    def interrupted(suffix, *arguments):
+        if next(calls) == 3:
+            raise failure
+        return encode(suffix, *arguments)
+
+    monkeypatch.setattr(cv2, 'imencode', interrupted)
     with pytest.raises(failure):
         make_demo_data(copy, DemoSpec(4, 1), overwrite=True)
     assert contents(copy) == before
@@ -232,7 +235,7 @@ def test_senseless_numbers_are_refused(flag: str, tmp_path, capsys):
 
 
 def test_missing_space_is_reported_before_the_work(tmp_path, monkeypatch):
-    monkeypatch.setattr(dataset.shutil, 'disk_usage', lambda path: SimpleNamespace(free=10))
+    monkeypatch.setattr('shutil.disk_usage', lambda path: SimpleNamespace(free=10))
     with pytest.raises(UserError, match=r'no space left for .*about 1 MB are needed'):
         make_demo_data(tmp_path / 'demo', DemoSpec(16, 4))
     assert not any(tmp_path.iterdir())

@@ -4,12 +4,12 @@ import os
 import re
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 from repository import ROOT
 
-from ptnt_mm.utils import versions
 from ptnt_mm.utils.versions import FORKS, VERSIONS, installed, is_within, provider
 from ptnt_mm.version import __version__
 from ptnt_mm.workbench.export.formats import OLDEST_TORCH
@@ -116,6 +116,11 @@ def test_what_is_installed():
     ],
 )
 def test_the_name_for_pip_is_that_of_the_family_here(here, name, expected, monkeypatch):
-    monkeypatch.setattr(versions, '_version', lambda name: '1.0' if name in here else None)
+    def version(name: str) -> str:
+        if name not in here:
+            raise metadata.PackageNotFoundError(name)
+        return '1.0'
+
+    monkeypatch.setattr(metadata, 'version', version)
     assert provider(name) == expected
     assert installed(name) == ('1.0' if here & {name, expected} else None)

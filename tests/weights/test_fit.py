@@ -11,7 +11,6 @@ from torch import nn
 
 from ptnt_mm.models import CPVT, TNT, PlainClassifier, PyramidTNT, PyramidTNTClassifier
 from ptnt_mm.models.position_tables import (
-    RELATIVE_POSITIONS,
     FlatRelativePosition,
     GridRelativePosition,
     resize_grid,
@@ -180,8 +179,8 @@ class Scaled(GridRelativePosition, nn.Module):
         self.scale = nn.Parameter(torch.ones(1))
 
 
-def test_a_part_may_bring_weights_that_the_file_lacks(weights, monkeypatch):
-    monkeypatch.setitem(RELATIVE_POSITIONS, 'scaled', Scaled)
+def test_a_part_may_bring_weights_that_the_file_lacks(weights, add_relative_position, monkeypatch):
+    add_relative_position('scaled', Scaled)
     model = pyramid(relative_position='scaled', pretrain_img_size=128)
     report = fit(weights, model, Trunk()).report
     assert report.new == [f'stages.{i}.relative_position.scale' for i in range(4)]

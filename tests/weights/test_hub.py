@@ -1,6 +1,7 @@
 """Weights from a Hugging Face hub: a server in this process speaks its protocol."""
 
 import pickle
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +16,6 @@ from torch import nn
 from ptnt_mm.models import PyramidTNT
 from ptnt_mm.weights.mmengine import make_loading_safe
 from ptnt_mm.weights.pretrained import load_pretrained
-from ptnt_mm.weights.reader import hub as reader
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 from ptnt_mm.weights.reader.files import is_address
 from ptnt_mm.weights.reader.read import read_checkpoint
@@ -177,8 +177,7 @@ def test_an_unreachable_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 @pytest.mark.parametrize('package', ['huggingface_hub', 'safetensors'])
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, package: str):
-    find = reader.find_spec
-    monkeypatch.setattr(reader, 'find_spec', lambda name: None if name == package else find(name))
+    monkeypatch.setitem(sys.modules, package, None)
     assert f'pip install {package}' in refusal()
 
 

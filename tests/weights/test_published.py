@@ -12,7 +12,6 @@ from models.make_tnt_golden import ARCH
 from ptnt_mm.models import TNT, PlainClassifier, PyramidTNTClassifier
 from ptnt_mm.registry import MODELS
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.weights import published
 from ptnt_mm.weights.networks import family
 from ptnt_mm.weights.published import (
     FILES,
@@ -33,7 +32,7 @@ def tiny() -> TNT:
 
 
 @pytest.fixture
-def offer(server, monkeypatch):
+def offer(server, publish):
     """Publish a file of weights as 'tnt_x'; returns (the file that is served, the hub's folder)."""
     address, folder, hub = server
 
@@ -42,8 +41,7 @@ def offer(server, monkeypatch):
         if not file.exists():
             torch.save(tiny().state_dict(), file)
         row = Published('tnt_x', 80.0, url=f'{address}/tnt_x.pth', sha256=sha256)
-        files = published_files() | dict(tnt_x=(row, 'TNT tiny'))
-        monkeypatch.setattr(published, 'published_files', lambda: files)
+        publish('TNT tiny', row)
         return file, hub / 'checkpoints'
 
     return offer

@@ -7,7 +7,6 @@ import attacks
 import pytest
 import torch
 
-from ptnt_mm.weights.reader import read
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 from ptnt_mm.weights.reader.read import cache_path, read_checkpoint
 
@@ -33,7 +32,12 @@ def test_a_download_leaves_other_connections_as_they_are(server, monkeypatch):
 
 
 def test_a_server_that_does_not_answer_is_given_up(server, monkeypatch):
-    monkeypatch.setattr(read, '_TIMEOUT', 0.1)
+    settimeout = socket.socket.settimeout
+
+    def sooner(self: socket.socket, seconds: float | None) -> None:
+        settimeout(self, seconds and seconds / 100)
+
+    monkeypatch.setattr(socket.socket, 'settimeout', sooner)
     with socket.create_server(('127.0.0.1', 0)) as silent:
         address = f'http://127.0.0.1:{silent.getsockname()[1]}/w.pth'
         with pytest.raises(CheckpointError, match='cannot be downloaded .*timed out'):
