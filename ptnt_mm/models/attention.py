@@ -127,11 +127,12 @@ class OuterAttention(Attention):
         q, k, v = self.project(outer, self.key_tokens(outer, hw))
         return self.join(form.attend(q, k, v, self.drop_now))
 
-    def form(self, bias: Factors | OffsetKeys | Tensor | None, outer: Tensor) -> Form:
+    def form(self, bias: Factors | OffsetKeys | Tensor | Form | None, outer: Tensor) -> Form:
         """Choose the form of attention for a stage, once for all its blocks.
 
         Args:
-            bias: Added to the logits: (1, heads, N, M), its factors, keys for offsets, or None.
+            bias: Added to the logits: (1, heads, N, M), its factors, keys for offsets, or None. A
+                form is returned unchanged.
             outer: Tokens of the stage, (B, N, C).
         """
         return choose_form(bias, outer, self.num_heads, self.eager)

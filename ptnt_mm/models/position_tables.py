@@ -4,9 +4,9 @@ A table belongs to the grid of the pretraining images, and is resized to the gri
 
 A :class:`RelativePosition` gives the attention a bias for each pair of a query and a (pooled) key.
 PyramidTNT's is a table ``R`` of shape (1, heads, N_pre, M_pre). Resizing is linear, so the table of
-a different grid is ``Q R K^T`` with two matrices that depend only on the grids. The classes return
-its factors: an attention may multiply them and add the product to its logits, or fold them into
-queries and keys. They hold no weights: the stage, or the backbone, owns the table.
+a different grid is ``Q R K^T`` with two matrices that depend only on the grids. Its classes return
+these factors: an attention may multiply them and add the product to its logits, or fold them into
+queries and keys. No class holds weights: the stage, or the backbone, owns the table.
 """
 
 from contextlib import AbstractContextManager, nullcontext
@@ -243,8 +243,8 @@ class FlatRelativePosition(GridRelativePosition):
     one grid row with the start of the next, so use it only for weights that were trained with it.
     """
 
-    def __init__(self, query_hw: Grid, key_hw: Grid):
-        super().__init__((area(query_hw), 1), (area(key_hw), 1))
+    def __init__(self, query_hw: Grid, key_hw: Grid, class_tokens: int = 0):
+        super().__init__((area(query_hw), 1), (area(key_hw), 1), class_tokens)
 
     def between(self, table: Tensor, query_hw: Grid, key_hw: Grid) -> Factors:
         """(1, heads, N_pre, M_pre) -> Q R, and K's rows (M, M_pre) and columns (1, 1)."""

@@ -432,14 +432,16 @@ class PyramidTNT(Backbone):
         self.pos_drop = nn.Dropout(drop_rate)
 
         table_class = choose('relative_position', relative_position, RELATIVE_POSITIONS)
-        if self.position.relative_position is not GridRelativePosition:
-            if table_class not in (GridRelativePosition, RelativePosition):
+        own = self.position.relative_position
+        if own is not GridRelativePosition:
+            if table_class not in (GridRelativePosition, own):
+                has = 'no' if own is RelativePosition else 'other'
                 raise ValueError(
-                    f'relative_position is {relative_position!r}, but position={position!r} has no '
-                    'positions between pairs of tokens: omit it, or use '
+                    f'relative_position is {relative_position!r}, but position={position!r} has '
+                    f'{has} positions between pairs of tokens: omit it, or use '
                     "position='learned_and_relative' or position='relative'"
                 )
-            table_class = self.position.relative_position
+            table_class = own
         drop_paths = drop_path_rates(drop_path_rate, arch['depths'])
         eager = choose('attention', attention, ATTENTIONS)
         self.word_merges = nn.ModuleList()

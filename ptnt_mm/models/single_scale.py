@@ -222,7 +222,9 @@ class SingleScaleBackbone(Backbone):
 def _positions() -> list[str]:
     """The supported encodings; a pyramid's relative tables have no entry for a class token."""
     return [
-        name for name, cls in POSITIONS.items() if cls.relative_position is not GridRelativePosition
+        name
+        for name, cls in POSITIONS.items()
+        if not issubclass(cls.relative_position, GridRelativePosition)
     ]
 
 

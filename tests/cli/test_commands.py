@@ -9,7 +9,8 @@ from ranks import second_of_two
 from repository import ROOT
 from toy import log_of, quick, toy_config
 
-from ptnt_mm.workbench.cli import completion
+from ptnt_mm.utils.declarations import declared, names_in
+from ptnt_mm.workbench.cli import commands, completion
 from ptnt_mm.workbench.cli.commands import COMMANDS
 from ptnt_mm.workbench.cli.config_groups import GROUPS
 from ptnt_mm.workbench.cli.main import main
@@ -108,6 +109,11 @@ def test_configs_are_listed_in_groups(ptnt, capsys):
         assert len(capsys.readouterr().out.splitlines()) == count
     assert ptnt('configs', 'list', 'yolo') == 1
     assert 'no group yolo: choose from atss, ' in capsys.readouterr().err
+
+
+def test_commands_have_the_names_of_their_modules():
+    names = names_in(commands.__path__)
+    assert [command.name for command in declared(commands.__name__, names, 'COMMAND')] == [*names]
 
 
 def test_a_library_that_is_missing_is_one_line(ptnt, monkeypatch, capsys):

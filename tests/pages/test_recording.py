@@ -6,6 +6,8 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
 from ptnt_mm.models import CPVT, TNT, PyramidTNT
+from ptnt_mm.models.position_tables import GridRelativePosition
+from ptnt_mm.models.tokens import Grid
 from ptnt_mm.workbench.pages.visualize.recording import Recording, record
 
 SMALL_TNT = dict(depth=4, outer_dim=16, inner_dim=4, outer_heads=2, inner_heads=2, words=16)
@@ -235,3 +237,17 @@ def test_the_chosen_blocks_are_shown():
     chosen = recording._replace(chosen=(4, 3))
     assert [block.name for block in chosen.chosen_blocks()] == ['block 4', 'block 3']
     assert [block.name for block in chosen.nested()] == ['block 3']
+
+
+class Written(GridRelativePosition):
+    """Returns the bias itself, and not its factors."""
+
+    def between(self, table: Tensor, query_hw: Grid, key_hw: Grid) -> Tensor:
+        return super().between(table, query_hw, key_hw).bias()
+
+
+def test_a_table_without_factors_is_not_drawn(micro_arch, add_relative_position):
+    add_relative_position('written', Written)
+    recording, _ = look(PyramidTNT(micro_arch, relative_position='written', attention='eager'))
+    assert [block.tables() for block in recording.blocks] == [None] * len(recording.blocks)
+    assert recording.blocks[0].attention([0]).sum(dim=1).allclose(torch.ones(()))

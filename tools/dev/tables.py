@@ -130,10 +130,11 @@ def _when(rule: Rule) -> str:
 
 
 def _settings_of(rule: Rule) -> str:
-    """The settings of a rule, each once, and the host that it is for."""
+    """The settings of a rule, and the classes and the host that they are of."""
     paths = [rule.paths] if isinstance(rule.paths, str) else rule.paths
     hosts = f' ({", ".join(rule.scopes)})' if len(rule.scopes) == 1 else ''
-    return ', '.join(f'`{path}`' for path in paths) + hosts
+    classes = ', '.join(f'`{kind}`' for kind in rule.kinds)
+    return ', '.join(f'`{path}`' for path in paths) + (f' of {classes}' if classes else '') + hosts
 
 
 def _without_values(text: str) -> str:
@@ -182,8 +183,8 @@ def with_tables(name: str) -> str:
     page = (_DOCS / name).read_text(encoding='utf-8')
     for mark, rows in PAGES[name].items():
         first, last = f'<!-- {mark} -->\n', f'<!-- /{mark} -->'
-        before, _, rest = page.partition(first)
-        _, _, after = rest.partition(last)
+        before, rest = page.split(first)
+        _, after = rest.split(last)
         page = ''.join((before, first, '\n'.join(rows()), '\n\n', last, after))
     return page
 

@@ -162,7 +162,7 @@ def not_a_count(setting: Setting) -> bool:
 
 
 def without_class(setting: Setting) -> str:
-    """Text, a number or a dict without a type, in place of a class; returns the first."""
+    """A text, a number or a dict without a type, in place of a class; returns the first."""
     items = setting.value if isinstance(setting.value, (list, tuple)) else [setting.value]
     named = {'type', 'metrics'}  # an evaluator may have only metrics
     wrong = (
@@ -216,7 +216,7 @@ def in_epochs_by_iteration(setting: Setting) -> str | bool:
 
 
 def ends_early(setting: Setting) -> str | bool:
-    """The last schedule in the unit of the loop is over long before training."""
+    """The last schedule in the unit of the loop is over before four fifths of training."""
     length = setting.view.length
     last = early_end(setting.view, length.by_epoch, length.end)
     return bool(last) and f'{last:g} of {length.text}'
@@ -265,7 +265,7 @@ def augments(setting: Setting) -> str | bool:
 
 
 def windows_lack(setting: Setting) -> str | bool:
-    """Sliding windows without a size or a stride; returns which is missing."""
+    """A mode of sliding windows without their size or stride; returns which is missing."""
     lacking = [key for key in ('crop_size', 'stride') if setting.beside.get(key) is None]
     return setting.value == 'slide' and ' and '.join(lacking)
 
@@ -340,7 +340,7 @@ def saves_often(setting: Setting) -> bool:
 
 
 def evaluates_often(setting: Setting) -> bool:
-    """An interval of so few iterations that epochs were probably meant."""
+    """An interval of 10 iterations or fewer: epochs were probably meant."""
     length = setting.view.length
     often = is_number(setting.value) and 0 < setting.value <= 10
     return often and not length.by_epoch and 1000 < length.end < inf

@@ -13,7 +13,7 @@ class Writer:
     """Writes labels in a format that annotation tools open.
 
     Attributes:
-        format: The format; its module has the name of the writer's.
+        format: The format; its module and that of the writer have the same name.
         write: Writes labels: the names of the classes, the images with polygons as masks, the
             folder that their names are relative to, and the folder to write to.
         files: The files that it writes, in Markdown, as all texts below, which the docs have.

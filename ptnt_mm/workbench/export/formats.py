@@ -76,8 +76,8 @@ def freeze_tables(network: nn.Module) -> None:
     """Let all later images use the position tables as resized for the next one, in place."""
     for trunk in (module for module in network.modules() if isinstance(module, Backbone)):
         trunk.position.encode = _kept(trunk.position.encode)
-        for stage in getattr(trunk, 'stages', ()):
-            stage.relative_position.between = _kept(stage.relative_position.between)
+        for part in getattr(trunk, 'stages', (trunk,)):
+            part.relative_position.between = _kept(part.relative_position.between)
 
 
 def _kept(function: Callable) -> Callable:

@@ -77,14 +77,15 @@ def find_detector(name: str | None, task: str) -> Detector:
     Raises:
         UserError: if there is none of that name for the task.
     """
-    rows, defaults = _table()
-    name = name or defaults[task]
+    names = names_by_task()[task]
+    name = name or names[0]
     if (its_task := task_of(name)) != task:
-        known = ', '.join(key for key, row in rows.items() if row['task'] == task)
+        known = ', '.join(names)
         raise UserError(
             f'`detector={name}` is for the task {its_task}, and this is {task}: expected one of '
             f'{known}'
         )
+    rows, _ = _table()
     return Detector(name, **rows[name])
 
 

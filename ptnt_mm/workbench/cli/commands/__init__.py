@@ -6,7 +6,7 @@ keyword argument of the function, whose docstring repeats the sentence; a test c
 sentence names other arguments between backquotes, as errors do; the help shows their flags.
 
 ``run`` gets the parsed arguments, calls the API, and prints. It returns the exit status, None for
-0. Help imports all modules, so what is not in Python itself is imported there.
+0. Help imports all modules, so ``run`` imports what needs other packages.
 """
 
 from argparse import Namespace
@@ -16,9 +16,11 @@ from operator import attrgetter
 from ptnt_mm.utils.declarations import declared, names_in
 from ptnt_mm.workbench.cli.arguments import Command
 
-_commands = declared(__name__, names_in(__path__), 'COMMAND')
 COMMANDS: dict[str, Command] = {
-    command.name: command for command in sorted(_commands, key=attrgetter('order', 'name'))
+    command.name: command
+    for command in sorted(
+        declared(__name__, names_in(__path__), 'COMMAND'), key=attrgetter('order', 'name')
+    )
 }
 """By name, in the order of ``ptnt --help``."""
 

@@ -63,6 +63,13 @@ ptnt train bccd
 
 def run(args: Namespace) -> int:
     """Create a project; return 1 if its check finds errors."""
+    from ptnt_mm.utils.progress import heartbeat
+
+    with heartbeat('Creating the project'):
+        return _create(args)
+
+
+def _create(args: Namespace) -> int:
     from ptnt_mm.utils.console import show
     from ptnt_mm.utils.progress import named, waiting
     from ptnt_mm.utils.terminal import show_wrapped

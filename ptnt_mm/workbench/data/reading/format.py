@@ -27,7 +27,7 @@ class Format:
         looks_for: A description of the files that identify it, for errors and the docs.
         tasks: Tasks that it has labels for.
         order: Its place among the formats, of which those with the clearest signs are tried first:
-            below 200 if it has label files, otherwise above.
+            below 200 if it has label files, otherwise from 200 on.
         find: Searches a folder; returns a description of what was found, or an empty string.
         read: Reads the labels.
         note: What else the table in ``docs/formats.md`` says about it, in Markdown.

@@ -14,6 +14,7 @@ from ptnt_mm.models.attention import Attention
 from ptnt_mm.models.backbone import Backbone, find_trunk
 from ptnt_mm.models.blocks import NestedBlock, OuterBlock
 from ptnt_mm.models.kernels.forms import Form, attention_weights
+from ptnt_mm.models.position_tables import Factors
 from ptnt_mm.models.pyramid_tnt import Stage
 from ptnt_mm.models.tokens import Grid, area, reduced, tokens_to_map, words_to_map
 
@@ -110,13 +111,18 @@ class BlockRecord(NamedTuple):
             q, k, _ = self.module.inner_attn.project(words, words)
             return attention_weights(q, k, None)[0]
 
-    def tables(self) -> tuple[Tensor, Tensor]:
-        """The table, mean of its heads: (N_pre, M_pre) as learned, and resized (N, M)."""
+    def tables(self) -> tuple[Tensor, Tensor] | None:
+        """The table, mean of its heads: (N_pre, M_pre) as learned, and resized (N, M).
+
+        None without a table that is resized by factors.
+        """
+        if self.stage is None or self.stage.relative_pos is None:
+            return None
         with torch.no_grad():
             # Resizing is linear, so it commutes with the mean.
             table = self.stage.relative_pos.mean(dim=1, keepdim=True)
             factors = self.stage.relative_position.between(table, self.hw, self.key_hw)
-            return table[0, 0], factors.bias()[0, 0]
+            return (table[0, 0], factors.bias()[0, 0]) if isinstance(factors, Factors) else None
 
 
 class Recording(NamedTuple):

@@ -164,8 +164,8 @@ def _inner_attention(scene: RecordedScene, recording: Recording) -> Iterator[Pan
 
 def _tables(scene: RecordedScene, recording: Recording) -> Iterator[PanelRow]:
     for block in recording.chosen_blocks():
-        if block.stage is not None and block.stage.relative_pos is not None:
-            learned, resized = map(as_numpy, block.tables())
+        if tables := block.tables():
+            learned, resized = map(as_numpy, tables)
             # Pretraining images are square.
             hw, key_hw = ((math.isqrt(tokens),) * 2 for tokens in learned.shape)
             height, width = (n * length for n, length in zip(block.hw, block.cell, strict=True))
