@@ -108,7 +108,7 @@ def test_a_box_decides_on_attention_similarity_and_channels():
     first = rows['attention'][0]
     assert first.heading == 'stage 1, block 1: 6 sentences, 2 heads, averaged'
     assert first.panels[0].frame == (8, 16, 24, 16)
-    (block, *_) = scene.recordings[''].shown()
+    (block, *_) = scene.recordings[''].chosen_blocks()
     mean = np.mean([block.attention([13 * y + x])[:, 0] for y in (2, 3) for x in (1, 2, 3)])
     assert first.panels[0].values[0, 0] == pytest.approx(100 * mean, rel=1e-4)
     similar = rows['similarity'][0].panels[0].values
@@ -136,7 +136,7 @@ def test_a_classifier(micro_arch):
     config = narrow(ptnt_mm.get_config('demo_classifier_ptnt_ti'), micro_arch)
     network = load_network(ConfigView(config), None, 'cpu')
     recording = network.record(photograph(72, 100)[..., ::-1])
-    assert [block.cell for block in recording.shown()][0] == (8, 8), 'neither resized nor cropped'
+    assert [block.cell for block in recording.chosen_blocks()][0] == (8, 8), 'neither resized nor cropped'
     assert recording.necks == [], 'its neck returns no map'
     assert 'without a checkpoint' in network.predict(photograph(72, 100)).note
 
