@@ -136,7 +136,7 @@ def test_a_classifier(micro_arch):
     config = narrow(ptnt_mm.get_config('demo_classifier_ptnt_ti'), micro_arch)
     network = load_network(ConfigView(config), None, 'cpu')
     recording = network.record(photograph(72, 100)[..., ::-1])
-    assert [block.cell for block in recording.chosen_blocks()][0] == (8, 8), 'neither resized nor cropped'
+    assert recording.chosen_blocks()[0].cell == (8, 8), 'neither resized nor cropped'
     assert recording.necks == [], 'its neck returns no map'
     assert 'without a checkpoint' in network.predict(photograph(72, 100)).note
 
