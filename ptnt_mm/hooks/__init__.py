@@ -1,4 +1,4 @@
-"""Hooks and a training loop that any MMEngine config can name.
+"""Hooks and a training loop for the configs of any MMEngine program.
 
 Importing this package imports all of its modules, which registers their classes.
 """

@@ -352,7 +352,7 @@ def position_of(weights: Weights, names: Sequence[str]) -> str:
         weights: Weights by our names; only keys and shapes are read.
         names: The keys of ``POSITIONS`` that the backbone supports.
     """
-    pairs = next((weights[key] for key in weights if key.endswith('relative_pos')), None)
+    pairs = next((weights[key] for key in weights if f'.{key}'.endswith('.relative_pos')), None)
     stored = ('outer_pos' in weights, any('.peg.' in f'.{key}' for key in weights))
     for name in names:
         cls, base = POSITIONS[name], PositionEncoding

@@ -25,7 +25,7 @@ _DOCS = Path(__file__).resolve().parents[2] / 'docs'
 _LITERAL = re.compile(r'"([^"]+)"|(<\w+>)')  # a key or a tag
 
 _FEWEST_ROWS = 6  # of a command with its own table, those above included
-_HEAD = '\n| Argument | Meaning |\n|---|---|'
+_HEAD = 'Argument', 'Meaning'
 
 
 def _options() -> Iterator[str]:
@@ -37,8 +37,7 @@ def _options() -> Iterator[str]:
     }
     counts = Counter(row for rows in commands.values() for row in rows)
     yield '\n## Several commands'
-    yield _HEAD
-    yield from (row for row, count in counts.items() if count > 1)
+    yield from _table(_HEAD, *(row for row, count in counts.items() if count > 1))
     above = '[above](#several-commands)'
     own = {name: [row for row in rows if counts[row] == 1] for name, rows in commands.items()}
     shared = {
@@ -48,22 +47,22 @@ def _options() -> Iterator[str]:
     small = [name for name, rows in commands.items() if len(rows) < _FEWEST_ROWS]
     for name in (name for name in own if name not in small):
         yield f'\n## ptnt {name}'
-        yield _HEAD
-        yield from own[name]
+        yield from _table(_HEAD, *own[name])
         if shared[name]:
             yield f'\nAlso {shared[name]}: {above}.'
-    yield '\n## Other commands\n\n| Command | Argument | Meaning |\n|---|---|---|'
+    yield '\n## Other commands'
+    others = []
     for name in small:
-        if shared[name]:
-            yield f'| `ptnt {name}` | {shared[name]} | {above} |'
-        yield from (f'| `ptnt {name}` {row}' for row in own[name])
+        rows = [(shared[name], above)] if shared[name] else []
+        others += [(f'`ptnt {name}`', *row) for row in rows + own[name]]
+    yield from _table(('Command', *_HEAD), *others)
 
 
-def _rows(command: Command) -> Iterator[tuple[str, str]]:
+def _rows(command: Command) -> Iterator[tuple[tuple[str, str], str]]:
     """The row of each argument of a command, and the word for it."""
     for argument in (one for group in command.choices() for one in group if one.about):
         shown = _as_help_shows(argument)
-        yield f'| `{shown}` | {as_flags(argument.about)} |', shown.split()[0]
+        yield (f'`{shown}`', as_flags(argument.about)), shown.split()[0]
 
 
 def _as_help_shows(argument: Argument) -> str:

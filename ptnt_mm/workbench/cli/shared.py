@@ -1,4 +1,4 @@
-"""What several commands share: arguments, and the config and checkpoint that they name."""
+"""Arguments of several commands, and how to find the config and checkpoint that they name."""
 
 from argparse import Namespace
 from pathlib import Path

@@ -1,1 +1,1 @@
-"""What readers of label formats share."""
+"""Code that the readers of several label formats use."""

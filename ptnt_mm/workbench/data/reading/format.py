@@ -9,7 +9,7 @@ from ptnt_mm.workbench.data.tree import Tree
 
 
 class Signs(Enum):
-    """What the format of a folder is recognised by."""
+    """The signs by which a format is recognised in a folder."""
 
     FILES = auto()  # label files
     MASKS = auto()  # the names of pictures: several masks for an image
