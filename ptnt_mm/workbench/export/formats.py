@@ -22,6 +22,8 @@ from torch.export import Dim, ExportedProgram
 
 from ptnt_mm.deploy.export_info import KEY, ExportInfo, with_export_info
 from ptnt_mm.models.backbone import Backbone
+from ptnt_mm.models.position_tables import RelativePosition
+from ptnt_mm.models.positions import PositionEncoding
 from ptnt_mm.utils.atomic_files import sha256, write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.frames import one_line
@@ -75,21 +77,33 @@ def take_graph(network: EndToEndModel, size: tuple[int, int], dynamic: bool) -> 
 def freeze_tables(network: nn.Module) -> None:
     """Let all later images use the position tables as resized for the next one, in place."""
     for trunk in (module for module in network.modules() if isinstance(module, Backbone)):
-        trunk.position.encode = _kept(trunk.position.encode)
+        trunk.position = _Resized(trunk.position)
         for part in getattr(trunk, 'stages', (trunk,)):
-            part.relative_position.between = _kept(part.relative_position.between)
+            part.relative_position = _Resized(part.relative_position)
 
 
-def _kept(function: Callable) -> Callable:
-    """A function that always returns its first result."""
-    results = []
+class _Resized:
+    """Stands for positions of one size: what they return for the next image, they return again.
 
-    def keeping(*args: Any, **named: Any) -> Any:
-        if not results:
-            results.append(function(*args, **named))
-        return results[0]
+    Args:
+        positions: Those of tokens, or those between pairs of tokens.
+    """
 
-    return keeping
+    def __init__(self, positions: PositionEncoding | RelativePosition):
+        self._positions, self._values = positions, []
+
+    def encode(self, *args: Any, **named: Any) -> Any:
+        """As :meth:`PositionEncoding.encode`."""
+        return self._once(self._positions.encode, *args, **named)
+
+    def between(self, *args: Any) -> Any:
+        """As :meth:`RelativePosition.between`."""
+        return self._once(self._positions.between, *args)
+
+    def _once(self, resize: Callable, *args: Any, **named: Any) -> Any:
+        if not self._values:
+            self._values.append(resize(*args, **named))
+        return self._values[0]
 
 
 def to_onnx(program: ExportedProgram, network: EndToEndModel) -> bytes:
