@@ -35,7 +35,7 @@ from ptnt_mm.workbench.data.labels import Labels, Outcome
 from ptnt_mm.workbench.data.recognise import read_labels, recognise, summary
 from ptnt_mm.workbench.data.tree import Tree
 from ptnt_mm.workbench.data.writers import WRITER_NAMES, all_writers
-from ptnt_mm.workbench.inference.source import Results
+from ptnt_mm.workbench.inference.results import Results
 from ptnt_mm.workbench.project.create import choose_task
 
 NAME = attrgetter('name')

@@ -16,10 +16,9 @@ import ptnt_mm
 from ptnt_mm.workbench.config.view import ConfigView
 from ptnt_mm.workbench.engine.drawing import DrawPredictionsHook
 from ptnt_mm.workbench.engine.evaluation_outputs import add_drawing
-from ptnt_mm.workbench.inference.infer import closing_lines
 from ptnt_mm.workbench.inference.load import load_predictor
 from ptnt_mm.workbench.inference.predictor import Predictor
-from ptnt_mm.workbench.inference.source import Results
+from ptnt_mm.workbench.inference.results import Results, closing_lines
 
 from .samples import CLASSES, photograph, save
 
@@ -67,7 +66,7 @@ def test_the_best_classes_are_counted(micro_arch: dict, tmp_path: Path):
     for best in (1, 3, 1):
         sample = DataSample().set_pred_score(torch.eye(4)[best])
         results.add(file='a.png', **classifier.describe(sample))
-    *_, last = closing_lines(results, classifier, None).splitlines()
+    *_, last = closing_lines(results, classifier).splitlines()
     assert last == f'Best class of each image: 2 {CLASSES[1]}, 1 {CLASSES[3]}'
 
 

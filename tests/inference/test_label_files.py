@@ -14,7 +14,8 @@ from ptnt_mm.workbench.data.recognise import read_labels, recognise
 from ptnt_mm.workbench.data.tree import Tree
 from ptnt_mm.workbench.data.writers import WRITER_NAMES
 from ptnt_mm.workbench.inference import infer as inferring
-from ptnt_mm.workbench.inference.image_loaders import LoadedImage, PixelLoader
+from ptnt_mm.workbench.inference.image_loaders import LoadedImage
+from ptnt_mm.workbench.inference.predictor import Predictor
 
 from .test_video import write_video
 
@@ -23,19 +24,15 @@ SIZE = (64, 48)  # width, height
 BOX = [8.0, 4.0, 40.0, 36.0]
 
 
-class Finds:
+class Finds(Predictor):
     """A detector that finds a dog in each image but the grey ones."""
 
-    classes = CLASSES
-    score_thr = 0.3
-    value_range = None
-    highest_below = None
-    tiling = None
     finds_objects = True
     masks = False
+    names = CLASSES
 
-    def load(self, image: Path) -> LoadedImage:
-        return image if isinstance(image, LoadedImage) else PixelLoader().file(image)
+    def __init__(self):
+        super().__init__(None, dict(classes=self.names), 0.3)
 
     def predict(self, image: LoadedImage) -> np.ndarray:
         return image.pixels
@@ -49,6 +46,9 @@ class Finds:
             mask[4:36, 8:40] = True
             found['mask'] = encode_mask(mask)
         return dict(detections=[found])
+
+    def draw(self, image: np.ndarray, sample: np.ndarray) -> np.ndarray:
+        return image
 
 
 class Segments(Finds):
@@ -170,7 +170,7 @@ def test_an_unknown_format_is_refused_with_the_nearest(place: Path):
 
 
 def test_classes_without_names_have_numbers(place: Path, monkeypatch):
-    monkeypatch.setattr(Finds, 'classes', None)
+    monkeypatch.setattr(Finds, 'names', None)
     assert infer('data/images', 'x.py', 'x.pth', '--labels', 'coco', '--out', 'found') == 0
     content = json.loads((place / 'found' / 'labels' / 'annotations.json').read_text())
     assert [category['name'] for category in content['categories']] == ['dog']

@@ -14,27 +14,21 @@ from PIL import Image
 from ptnt_mm.workbench.cli.main import run as run_command
 from ptnt_mm.workbench.data.image_files import read_image
 from ptnt_mm.workbench.inference import infer as inferring
-from ptnt_mm.workbench.inference.image_loaders import LoadedImage, PixelLoader
-from ptnt_mm.workbench.inference.video import open_video
+from ptnt_mm.workbench.inference.image_loaders import LoadedImage
+from ptnt_mm.workbench.inference.predictor import Predictor
 
 from .samples import photograph
-from .test_video import write_video
+from .test_video import frames_of, write_video
 
 
-class Same:
+class Same(Predictor):
     """Detects one object in each image; fails on wide ones, and is interrupted at the fourth."""
 
-    classes = ('thing',)
-    tiling = None
-    score_thr = 0.3
-    value_range = None
     images = 0
+    names = ('thing',)
 
-    def load(self, image: Path | np.ndarray) -> LoadedImage:
-        if isinstance(image, LoadedImage):
-            return image
-        loader = PixelLoader()
-        return loader.file(image) if isinstance(image, Path) else loader.array(image)
+    def __init__(self):
+        super().__init__(None, dict(classes=self.names), 0.3)
 
     def predict(self, image: LoadedImage) -> str:
         self.images += 1
@@ -204,9 +198,9 @@ def test_a_video(place: Path, capsys: pytest.CaptureFixture):
     assert [(entry['file'], entry['frame']) for entry in found] == [
         ('clip.avi', number) for number in range(3)
     ]
-    drawn = open_video(place / 'out' / 'drawn' / 'clip.mp4')
-    assert (drawn.fps, drawn.announced) == (12.5, 3)
-    assert [frame.shape for frame in drawn] == [(64, 96, 3)] * 3
+    drawn = place / 'out' / 'drawn' / 'clip.mp4'
+    assert cv2.VideoCapture(str(drawn)).get(cv2.CAP_PROP_FPS) == 12.5
+    assert [frame.shape for frame in frames_of(drawn)] == [(64, 96, 3)] * 3
     printed = capsys.readouterr().out
     assert 'Processed 3 frames\n' in printed and 'Found 3 objects in 3 of 3 frames\n' in printed
 
@@ -215,7 +209,7 @@ def test_ctrl_c_keeps_the_frames_so_far(place: Path):
     file = write_video(place / 'in' / 'clip.mp4', frames=9)
     assert infer(file, '--out', 'out') == 130
     assert len(predictions(place / 'out')['images']) == 3
-    assert len(list(open_video(place / 'out' / 'drawn' / 'clip.mp4'))) == 3
+    assert len(frames_of(place / 'out' / 'drawn' / 'clip.mp4')) == 3
 
 
 def test_a_video_that_is_cut_off(place: Path, monkeypatch, capsys: pytest.CaptureFixture):
@@ -263,7 +257,7 @@ def test_text_file_as_checkpoint_is_refused(place: Path, capsys: pytest.CaptureF
 
 
 def test_missing_class_names_are_reported(place: Path, monkeypatch, capsys):
-    monkeypatch.setattr(Same, 'classes', None)
+    monkeypatch.setattr(Same, 'names', None)
     assert infer(save(place / 'in' / 'a.png')) == 0
     assert 'NO CLASS NAMES' in capsys.readouterr().err
     assert predictions(place / 'work_dirs' / 'infer' / 'a.png')['classes'] is None

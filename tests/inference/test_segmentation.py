@@ -20,10 +20,9 @@ from ptnt_mm.utils.colours import class_colours
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.export.supported_models import build_network
 from ptnt_mm.workbench.inference import segmentation
-from ptnt_mm.workbench.inference.infer import closing_lines
 from ptnt_mm.workbench.inference.load import load_predictor
 from ptnt_mm.workbench.inference.predictor import Predictor
-from ptnt_mm.workbench.inference.source import Results
+from ptnt_mm.workbench.inference.results import Results, closing_lines
 
 from .samples import MAP_CLASSES, SEGMENTER, photograph, save, write_segmenter
 
@@ -191,7 +190,7 @@ def test_the_last_line_says_what_was_found(segmenter: Predictor, tmp_path: Path)
         labels = np.zeros((20, 30), dtype=np.int64)
         labels[:, :columns] = 4
         results.add(file='a.png', **segmenter.describe(sample_of(labels)))
-    *_, last = closing_lines(results, segmenter, None).splitlines()
+    *_, last = closing_lines(results, segmenter).splitlines()
     assert last == 'Pixels, on average: 66.7% cup, 33.3% background'
 
 

@@ -20,10 +20,9 @@ from ptnt_mm.workbench.cli.main import run as run_command
 from ptnt_mm.workbench.inference import tracking
 from ptnt_mm.workbench.inference.detection import ExportedDetector
 from ptnt_mm.workbench.inference.tracking import Tracker
-from ptnt_mm.workbench.inference.video import open_video
 
 from .samples import NAME
-from .test_video import write_video
+from .test_video import frames_of, write_video
 
 SIZE = (64, 96)
 """Height and width of the frames of ``write_video``."""
@@ -112,7 +111,7 @@ def test_only_scores_that_count_are_followed(place: Path, trackers: None):
 def test_a_folder_of_frames(place: Path, trackers: None):
     frames = place / 'frames'
     frames.mkdir()
-    for number, frame in enumerate(open_video(place / 'clip.avi')):
+    for number, frame in enumerate(frames_of(place / 'clip.avi')):
         # In the order of text, 10 comes before 2.
         cv2.imwrite(str(frames / f'frame_{number}.png'), frame)
     # A damaged frame is reported, and does not disturb the others.
@@ -233,4 +232,4 @@ def test_the_code_of_the_page(checkpoint: Path, trackers: None, tmp_path: Path, 
     monkeypatch.chdir(tmp_path)
     write_video(tmp_path / 'street.mp4', frames=4)
     exec(compile(code, 'python.md', 'exec'), {})
-    assert len([*open_video(tmp_path / 'annotated.mp4')]) == 4
+    assert len(frames_of(tmp_path / 'annotated.mp4')) == 4

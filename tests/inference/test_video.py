@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.workbench.inference.video import Movie, Window, open_video
+from ptnt_mm.workbench.inference.source import Source
+from ptnt_mm.workbench.inference.video import Movie, Video, Window
 
 
 def write_video(file: Path, frames: int = 20, code: str = 'mp4v') -> Path:
@@ -19,6 +20,14 @@ def write_video(file: Path, frames: int = 20, code: str = 'mp4v') -> Path:
         writer.write(noise.integers(0, 256, (64, 96, 3), np.uint8))
     writer.release()
     return file
+
+
+def frames_of(file: Path) -> list[np.ndarray]:
+    """The frames of a video, (H, W, 3) uint8, BGR."""
+    capture, frames = cv2.VideoCapture(str(file)), []
+    while (read := capture.read())[0]:
+        frames.append(read[1])
+    return frames
 
 
 def test_a_movie_that_cannot_be_written(tmp_path: Path):
@@ -36,14 +45,14 @@ def test_unreadable_video_is_named(content: bytes | None, tmp_path: Path):
     # The index is at the end of the file.
     file.write_bytes(file.read_bytes()[:5000] if content is None else content)
     with pytest.raises(UserError, match='x.mp4 cannot be read as a video'):
-        open_video(file)
+        Video(Source(str(file)))
 
 
 def test_opencv_prints_its_other_errors_as_before(tmp_path: Path):
     set_level = getattr(cv2, 'setLogLevel', None) or cv2.utils.logging.setLogLevel
     before, variables = set_level(4), dict(os.environ)
     try:
-        open_video(write_video(tmp_path / 'x.mp4'))
+        Video(Source(str(write_video(tmp_path / 'x.mp4'))))
         assert set_level(before) == 4 and dict(os.environ) == variables
     finally:
         set_level(before)

@@ -158,10 +158,10 @@ def _report(args: Namespace) -> None:
 
 def _infer(args: Namespace) -> None:
     from ptnt_mm.deploy.export_info import SUFFIXES
-    from ptnt_mm.workbench.data.image_files import require_source
     from ptnt_mm.workbench.inference.options import check_options as check_infer
+    from ptnt_mm.workbench.inference.source import Source
 
-    require_source(args.source)
+    source = Source(args.source)
     if Path(args.config).suffix in SUFFIXES and (
         args.checkpoint or args.cfg_options or args.device
     ):
@@ -170,14 +170,14 @@ def _infer(args: Namespace) -> None:
             'and --device'
         )
     names = ('overwrite', 'labels', 'tile', 'overlap', 'track', 'show')
-    check_infer(args.source, infer_out(args), **{name: getattr(args, name) for name in names})
+    check_infer(source, infer_out(args), **{name: getattr(args, name) for name in names})
 
 
 def infer_out(args: Namespace) -> Path:
     """The folder of the results of ``ptnt infer``: by default that of a project, if it is one."""
-    from ptnt_mm.workbench.inference.options import default_out
+    from ptnt_mm.workbench.inference.source import Source
 
-    out = args.out or default_out(args.source)
+    out = args.out or Source(args.source).default_out
     is_project = args.out is None and Path(args.config, PROJECT_CONFIG).is_file()
     return Path(args.config, 'infer', out.name) if is_project else out
 

@@ -45,17 +45,6 @@ class Images:
     skipped: tuple[Path, ...] = ()
 
 
-def is_webcam(source: str) -> bool:
-    """Whether a source is the number of a webcam and not a path."""
-    return source.isdecimal() and not Path(source).exists()
-
-
-def require_source(source: str) -> None:
-    """Raise a UserError if there is nothing to read images from."""
-    if not is_webcam(source) and not Path(source).exists():
-        raise UserError(f'there is no image, folder or video {source}')
-
-
 def find_images(folder: Path, without: Path | None = None) -> Images:
     """Find the images of a folder and of the folders in it, or raise a UserError.
 

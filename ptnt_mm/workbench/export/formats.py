@@ -22,8 +22,6 @@ from torch.export import Dim, ExportedProgram
 
 from ptnt_mm.deploy.export_info import KEY, ExportInfo, with_export_info
 from ptnt_mm.models.backbone import Backbone
-from ptnt_mm.models.position_tables import RelativePosition
-from ptnt_mm.models.positions import PositionEncoding
 from ptnt_mm.utils.atomic_files import sha256, write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.frames import one_line
@@ -86,18 +84,18 @@ class _Resized:
     """Stands for positions of one size: what they return for the next image, they return again.
 
     Args:
-        positions: Those of tokens, or those between pairs of tokens.
+        positions: A ``PositionEncoding`` of tokens, or a ``RelativePosition`` of their pairs.
     """
 
-    def __init__(self, positions: PositionEncoding | RelativePosition):
+    def __init__(self, positions: Any):
         self._positions, self._values = positions, []
 
     def encode(self, *args: Any, **named: Any) -> Any:
-        """As :meth:`PositionEncoding.encode`."""
+        """Values for the tokens."""
         return self._once(self._positions.encode, *args, **named)
 
     def between(self, *args: Any) -> Any:
-        """As :meth:`RelativePosition.between`."""
+        """What the attention adds to its logits."""
         return self._once(self._positions.between, *args)
 
     def _once(self, resize: Callable, *args: Any, **named: Any) -> Any:

@@ -1,41 +1,29 @@
 """Detect, segment or classify on images, a video or a webcam, for ``ptnt infer``."""
 
 import sys
-from collections.abc import Iterator
-from math import floor
 from pathlib import Path
 
 from mmengine.config import Config
 
-from ptnt_mm.deploy.decoding import type_and_shape, unread_pictures
+from ptnt_mm.deploy.decoding import type_and_shape
 from ptnt_mm.utils.console import fitted
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.progress import waiting
-from ptnt_mm.utils.tables import to_lines
-from ptnt_mm.utils.text import counted, first_few
 from ptnt_mm.weights.reader.files import require_checkpoint
-from ptnt_mm.workbench.data.image_files import Images
 from ptnt_mm.workbench.data.predictions import FORMAT
 from ptnt_mm.workbench.data.tiles import OVERLAP, Tiling
+from ptnt_mm.workbench.inference.images import ImageFiles
 from ptnt_mm.workbench.inference.label_files import LabelFiles
 from ptnt_mm.workbench.inference.load import load_exported, load_predictor
-from ptnt_mm.workbench.inference.options import check_options, default_out
-from ptnt_mm.workbench.inference.predictor import Predictor
-from ptnt_mm.workbench.inference.source import (
-    Results,
-    find_source,
-    process_images,
-    process_video,
-)
-from ptnt_mm.workbench.inference.tracking import FRAME_RATE, Tracker, in_frame_order
-from ptnt_mm.workbench.inference.video import Window
+from ptnt_mm.workbench.inference.options import check_options
+from ptnt_mm.workbench.inference.results import Results, closing_lines
+from ptnt_mm.workbench.inference.source import Source
+from ptnt_mm.workbench.inference.video import Video, Window
 
 _NO_NAMES = (
     'NO CLASS NAMES: neither the checkpoint nor the config has a name for each class of the model; '
     'they are called "class 0", "class 1" and so on'
 )
-
-_NOUNS = dict(detections='object', classes='class')
 
 
 def infer(
@@ -89,14 +77,15 @@ def infer(
             f'{type_and_shape(source)}: ptnt_mm.api.load_predictor(...).predict takes '
             'arrays'
         )
-    checkpoint, source = str(checkpoint), str(source)
+    checkpoint = str(checkpoint)
     if score_thr is not None and not 0 <= score_thr <= 1:
         raise UserError(f'`score_thr={score_thr}`: expected a value from 0 to 1')
     if config is not None:
         require_checkpoint(checkpoint)
-    out = default_out(source) if out is None else Path(out)
+    named = Source(str(source))
+    out = named.default_out if out is None else Path(out)
     check_options(
-        source,
+        named,
         out,
         overwrite=overwrite,
         labels=labels,
@@ -106,12 +95,13 @@ def infer(
         show=show,
     )
     results = Results(out)
-    label_files = LabelFiles(labels, out) if labels is not None else None
-    images = find_source(source, results.drawn)
-    if track and isinstance(images, Images):
-        images = in_frame_order(images)
-    if label_files is not None:
-        label_files.require_different_names(images)
+    images = Video(named) if named.is_video else ImageFiles(named.path, results.drawn)
+    if track:
+        images.sort_frames()
+    label_files = None
+    if labels is not None:
+        label_files = LabelFiles(labels, out)
+        label_files.require_different_names(images.files)
     window = Window(images.name) if show else None
     with waiting('Loading the model'):
         if config is None:
@@ -123,20 +113,15 @@ def infer(
     if tile is not None:
         predictor.tile(Tiling(tile, OVERLAP if overlap is None else overlap) if tile else None)
     if track:
-        predictor.track(FRAME_RATE if isinstance(images, Images) else images.fps)
+        predictor.track(images.frame_rate)
     if predictor.classes is None:
         print(_NO_NAMES, file=sys.stderr)
-    if isinstance(images, Images) and images.skipped:
-        print(f'Skipped, not images: {first_few(map(str, images.skipped))}', file=sys.stderr)
-        for line in unread_pictures(images.skipped):
-            print(line, file=sys.stderr)
+    for remark in images.remarks():
+        print(remark, file=sys.stderr)
     results.prepare()
     finished = False
     try:
-        if isinstance(images, Images):
-            process_images(images, predictor, results, draw)
-        else:
-            process_video(images, predictor, results, draw, window)
+        images.process(predictor, results, draw, window)
         finished = True
     finally:
         # Keep the results, whatever stops the run, such as Ctrl-C.
@@ -148,56 +133,10 @@ def infer(
             score_thr=predictor.score_thr,
             classes=predictor.classes,
         )
-        tracker = predictor.tracker if track else None
-        print(fitted(closing_lines(results, predictor, tracker), sys.stdout))
+        print(fitted(closing_lines(results, predictor), sys.stdout))
     if label_files is not None:
         print(label_files.write(results.found, predictor.classes, images.root))
     if results.failed:
         failed, found = len(results.failed), len(results.found)
         raise UserError(f'{failed} of {failed + found} images failed')
     return results.file
-
-
-def closing_lines(results: Results, predictor: Predictor, tracker: Tracker | None) -> str:
-    """A summary with the paths of the results, and with what was found."""
-    images = counted(len(results.found), results.unit)
-    if predictor.tiling is not None:
-        images += f', those larger than {predictor.tiling.tile} pixels in tiles'
-    paths = dict(predictions=results.file)
-    if results.drawn.exists():
-        paths['drawn'] = results.drawn
-    found = _found(results, predictor, tracker)
-    return '\n'.join((f'Processed {images}', to_lines(paths), *found))
-
-
-def _found(results: Results, predictor: Predictor, tracker: Tracker | None) -> Iterator[str]:
-    """How many objects there are; without any, how close the best score came to the limit.
-
-    For a segmenter, the mean share of each class.
-    """
-    if results.shares:
-        images, shares = len(results.found), results.shares.most_common()
-        found = first_few(f'{share / images:.1%} {name}' for name, share in shares)
-        yield f'Pixels, on average: {found}'
-    for kind, counts in results.counts.items():
-        noun = _NOUNS[kind]
-        without, images = counts.count(0), counted(len(counts), results.unit)
-        where = f'{without} of {images}' if len(counts) > 1 else f'the {results.unit}'
-        ranked = results.by_class.most_common()
-        by_class = first_few(f'{number:,} {name}' for name, number in ranked)
-        if kind == 'classes' and by_class:
-            yield f'Best class of each {results.unit}: {by_class}'
-        if kind == 'detections' and any(counts):
-            with_any = len(counts) - without
-            tracks = f': {counted(tracker.count, "track")}' if tracker else ''
-            yield f'Found {counted(sum(counts), noun)} in {with_any} of {images}{tracks}'
-            yield f'  {by_class}'
-        elif without and predictor.highest_below is None:
-            yield f'Found no {noun} in {where} at any score'
-        elif without:
-            # Rounded down: it must not seem to reach the limit.
-            highest = floor(1000 * predictor.highest_below) / 1000
-            yield (
-                f'Found no {noun} in {where}: the highest score there is {highest}, '
-                f'below {predictor.limit}'
-            )

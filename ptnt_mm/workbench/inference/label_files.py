@@ -9,7 +9,6 @@ from typing import Any
 from ptnt_mm.utils.atomic_files import folder_written_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import first_few, unknown_name
-from ptnt_mm.workbench.data.image_files import Images
 from ptnt_mm.workbench.data.labels import LabelledImage, LabelledObject, box_between
 from ptnt_mm.workbench.data.masks import outlines
 from ptnt_mm.workbench.data.predictions import LABELS
@@ -41,14 +40,14 @@ class LabelFiles:
                 'another `out`'
             )
 
-    def require_different_names(self, images: Images) -> None:
+    def require_different_names(self, files: Iterable[Path]) -> None:
         """Check that no two images share a label file.
 
         Raises:
             UserError: if they do, as ``a.jpg`` and ``a.png``. COCO has one file for all images.
         """
-        counts = Counter(file.with_suffix('') for file in images.files)
-        shared = [str(file) for file in images.files if counts[file.with_suffix('')] > 1]
+        counts = Counter(file.with_suffix('') for file in files)
+        shared = [str(file) for file in files if counts[file.with_suffix('')] > 1]
         if shared and (name := self._writer.format.name) != 'coco':
             raise UserError(
                 f'`labels={name}` writes one file for each name, and these images share one: '

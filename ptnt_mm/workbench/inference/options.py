@@ -1,31 +1,18 @@
-"""The options of ``ptnt infer``, and where its results go; needs no torch."""
+"""Check the options of ``ptnt infer`` before torch is imported."""
 
 from pathlib import Path
 
 from ptnt_mm.utils.atomic_files import check_folder
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.imports import require_packages
-from ptnt_mm.workbench.data.image_files import is_webcam
 from ptnt_mm.workbench.data.predictions import DRAWN, FILE, is_predictions
 from ptnt_mm.workbench.data.tiles import OVERLAP, Tiling
 from ptnt_mm.workbench.inference.label_files import LabelFiles
-from ptnt_mm.workbench.inference.video import VIDEO_SUFFIXES
-
-
-def default_out(source: str) -> Path:
-    """Return the default output folder for a source."""
-    name = f'webcam_{source}' if is_webcam(source) else Path(source).resolve().name
-    return Path('work_dirs', 'infer', name)
-
-
-def is_video(source: str) -> bool:
-    """Whether a source is a video or a webcam, and not an image or a folder."""
-    path = Path(source)
-    return is_webcam(source) or (path.suffix.lower() in VIDEO_SUFFIXES and not path.is_dir())
+from ptnt_mm.workbench.inference.source import Source
 
 
 def check_options(
-    source: str,
+    source: Source,
     out: Path,
     *,
     overwrite: bool,
@@ -45,13 +32,13 @@ def check_options(
         raise UserError('`overlap` is for tiles: pass `tile` too, such as `tile=640`')
     if tile:
         Tiling(tile, OVERLAP if overlap is None else overlap)
-    if out.resolve() == Path(source).resolve():
+    if out.resolve() == source.path.resolve():
         raise UserError(f'`out={out}` is the folder of the images: choose another one')
     if track:
         require_packages('`track=True`', 'trackers')
-    if labels is not None and is_video(source):
+    if labels is not None and source.is_video:
         raise UserError(f'`labels={labels}` is for images; {source} is a video or a webcam')
-    if show and not is_video(source):
+    if show and not source.is_video:
         raise UserError('`show=True` is for a video or a webcam; drawn pictures are files')
     _check_results(out, overwrite)
     if labels is not None:

@@ -129,6 +129,18 @@ class Predictor(ABC):
             (sample,) = self.model.test_step(self._batch(image))
         return sample.cpu()
 
+    def result(self, image: Image, draws: bool) -> tuple[dict, np.ndarray | None]:
+        """Predict for an image, see :meth:`load`.
+
+        Returns:
+            Values for JSON; and a picture, (H, W, 3) uint8, BGR, if it ``draws``.
+        """
+        loaded = self.load(image)
+        sample = self.predict(loaded)
+        height, width = loaded.size
+        entry = dict(width=width, height=height, **self.describe(sample))
+        return entry, self.draw(loaded.picture(), sample) if draws else None
+
     def _batch(self, image: Image) -> dict:
         return pseudo_collate([self._loader.rest(dict(self.load(image).entries))])
 

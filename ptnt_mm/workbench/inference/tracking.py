@@ -1,19 +1,12 @@
 """Identities of objects in a video, for ``ptnt infer --track``. Needs the package `trackers`."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
 
 from ptnt_mm.utils.colours import class_colours
-from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.imports import require_packages
-from ptnt_mm.utils.text import first_few, natural_order
-from ptnt_mm.workbench.data.image_files import Images
-
-FRAME_RATE = 30.0
-"""Frames per second of a folder of frames, which states none: the rate of OC-SORT's settings."""
 
 _UNTRACKED = (128, 128, 128)
 
@@ -89,26 +82,3 @@ def by_track(objects: Any, names: list[str]) -> tuple[Any, dict[str, Any]]:
         for track_id, name in zip(ids.tolist(), names, strict=True)
     ]
     return shown, dict(classes=None, palette=_COLOURS)
-
-
-def in_frame_order(images: Images) -> Images:
-    """Sort the frames of a video by the numbers in their names: 2 before 10.
-
-    Raises:
-        UserError: if it is one image, or if they are in several folders.
-    """
-    folders = {name.parent for name in images.files}
-    if len(images.files) == 1:
-        raise UserError(
-            f'`track=True` is for a video, a webcam or a folder of frames; got one image, '
-            f'{images.files[0]}'
-        )
-    if len(folders) > 1:
-        raise UserError(
-            f'`track=True` expects the frames of one video; {images.root} has images in several '
-            f'folders: {first_few(sorted(map(str, folders)))}. Pass one at a time'
-        )
-    return replace(
-        images,
-        files=tuple(sorted(images.files, key=lambda name: (natural_order(name.name), name.name))),
-    )

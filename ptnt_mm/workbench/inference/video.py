@@ -1,4 +1,4 @@
-"""Videos and webcams: read frames, write and show them."""
+"""Videos and webcams: read frames, predict on them, write and show them."""
 
 import os
 import sys
@@ -8,60 +8,95 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from ptnt_mm.utils.atomic_files import temporary_name
+from ptnt_mm.utils.atomic_files import fitted_name, temporary_name
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.noise import opencv_silenced
+from ptnt_mm.utils.progress import new_bar
+from ptnt_mm.workbench.inference.predictor import Predictor
+from ptnt_mm.workbench.inference.results import Results, reason_of
+from ptnt_mm.workbench.inference.source import Source
 
-VIDEO_SUFFIXES = ('.avi', '.m4v', '.mkv', '.mov', '.mp4', '.mpeg', '.mpg', '.webm', '.wmv')
-
-_FPS = 25.0  # frames per second of a webcam that does not report a rate
+_FRAME_RATE = 25.0  # frames per second of a webcam that does not report a rate
 
 _WHOLE = 0.95  # share of the announced frames in a complete video. Some formats round the number
 
 
 class Video:
-    """The frames of a video, one after the other, each (H, W, 3) uint8, BGR.
+    """The frames of a video or a webcam, one after the other, each (H, W, 3) uint8, BGR.
+
+    Args:
+        source: Which one.
 
     Attributes:
         name: Name of the file or the webcam.
-        fps: Frames per second.
-        announced: Number of frames according to the file; None if unknown.
+        frame_rate: Frames per second.
+        files: Its image files: none.
+
+    Raises:
+        UserError: if it cannot be read.
     """
 
-    def __init__(self, name: str, capture: cv2.VideoCapture, ends: bool):
-        self.name = name
-        self.fps = capture.get(cv2.CAP_PROP_FPS)
-        if not 0 < self.fps < 1000:
-            self.fps = _FPS
+    files: tuple[Path, ...] = ()
+
+    def __init__(self, source: Source):
+        self.name = f'webcam_{source}' if source.is_webcam else str(source)
+        with opencv_silenced():
+            capture = cv2.VideoCapture(int(str(source)) if source.is_webcam else self.name)
+        if not capture.isOpened():
+            raise UserError(
+                f'there is no webcam {source}, or another program uses it'
+                if source.is_webcam
+                else f'{source} cannot be read as a video: it is truncated, damaged, or not a video'
+            )
+        rate = capture.get(cv2.CAP_PROP_FPS)
+        self.frame_rate = rate if 0 < rate < 1000 else _FRAME_RATE
         frames = int(capture.get(cv2.CAP_PROP_FRAME_COUNT))
-        self.announced = frames if ends and frames > 0 else None
+        self._announced = frames if not source.is_webcam and frames > 0 else None
         self._capture = capture
+
+    def sort_frames(self) -> None:
+        """Nothing to do: they come in their order."""
+
+    def remarks(self) -> tuple[str, ...]:
+        """Lines about files that are not read: none."""
+        return ()
 
     def __iter__(self) -> Iterator[np.ndarray]:
         while (found := self._capture.read())[0]:
             yield found[1]
 
-    def check_end(self, frames: int) -> None:
+    def process(
+        self, predictor: Predictor, results: Results, draws: bool, window: 'Window | None' = None
+    ) -> None:
+        """Predict on each frame until the video ends or its window is closed.
+
+        Raises a UserError if it is damaged, or a frame cannot be processed.
+        """
+        file, frames = results.drawn / fitted_name(f'{Path(self.name).stem}.mp4'), 0
+        with new_bar() as bar, Movie(file, self.frame_rate) as movie:
+            for frame in bar.track(self, total=self._announced, description='Frames'):
+                try:
+                    entry, drawn = predictor.result(frame, draws or window is not None)
+                except Exception as error:  # the other frames have its size, and would fail too
+                    reason = reason_of(error)
+                    raise UserError(f'{self.name}, frame {frames}: {reason}') from error
+                if draws:
+                    movie.add(drawn)
+                results.add(file=Path(self.name).name, frame=frames, **entry)
+                frames += 1
+                if window is not None and not window.show(drawn):
+                    return
+        self._check_end(frames)
+
+    def _check_end(self, frames: int) -> None:
         """Raise a UserError if a video that ended after ``frames`` frames is not complete."""
         if frames == 0:
             raise UserError(f'{self.name} has no readable frame: it is truncated, or damaged')
-        if self.announced and frames < _WHOLE * self.announced:
+        if self._announced and frames < _WHOLE * self._announced:
             raise UserError(
-                f'{self.name} ends after {frames} of {self.announced} frames: it is truncated, or '
+                f'{self.name} ends after {frames} of {self._announced} frames: it is truncated, or '
                 'damaged'
             )
-
-
-def open_video(source: Path | int) -> Video:
-    """Open a video file, or a webcam by its number, counted from 0, or raise a UserError."""
-    is_webcam = isinstance(source, int)
-    with opencv_silenced():
-        capture = cv2.VideoCapture(source if is_webcam else str(source))
-    if capture.isOpened():
-        return Video(f'webcam_{source}' if is_webcam else str(source), capture, not is_webcam)
-    if is_webcam:
-        raise UserError(f'there is no webcam {source}, or another program uses it')
-    raise UserError(f'{source} cannot be read as a video: it is truncated, damaged, or not a video')
 
 
 class Movie:
