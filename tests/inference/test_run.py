@@ -102,6 +102,52 @@ def test_pictures_keep_their_names(place: Path, capsys: pytest.CaptureFixture):
     assert printed.err.strip() == 'Skipped, not images: notes.txt', 'no bar without a terminal'
 
 
+def test_pictures_of_other_kinds_are_counted(place: Path, capsys: pytest.CaptureFixture):
+    for name in ('a.png', 'b.heic', 'c.heic'):
+        save(place / 'in' / 'a.png').rename(place / 'in' / name)
+    assert infer(save(place / 'in' / 'a.png').parent) == 0
+    assert '2 .heic pictures left out: ' in capsys.readouterr().err
+
+
+class Camera:
+    """Stands for ``cv2.VideoCapture``: it states a number of frames, and has ``frames`` of them."""
+
+    rate, frames = 0.0, 2
+
+    def __init__(self, source: int | str):
+        self._left = self.frames
+
+    def isOpened(self) -> bool:  # noqa: N802
+        return True
+
+    def get(self, fact: int) -> float:
+        return {cv2.CAP_PROP_FPS: self.rate, cv2.CAP_PROP_FRAME_COUNT: 100.0}[fact]
+
+    def read(self) -> tuple[bool, np.ndarray | None]:
+        self._left -= 1
+        return (True, np.zeros((64, 96, 3), np.uint8)) if self._left >= 0 else (False, None)
+
+
+@pytest.mark.parametrize(('rate', 'used'), [(0.0, 25.0), (1000.0, 25.0), (999.0, 999.0)])
+def test_a_webcam_states_anything(rate: float, used: float, place: Path, monkeypatch):
+    monkeypatch.setattr(Camera, 'rate', rate)
+    with monkeypatch.context() as patched:
+        patched.setattr(cv2, 'VideoCapture', Camera)
+        assert infer('97', '--out', 'out') == 0
+    drawn = cv2.VideoCapture(str(place / 'out' / 'drawn' / 'webcam_97.mp4'))
+    assert drawn.get(cv2.CAP_PROP_FPS) == used
+    assert len(predictions(place / 'out')['images']) == 2
+
+
+def test_a_video_without_a_frame(place: Path, monkeypatch, capsys: pytest.CaptureFixture):
+    monkeypatch.setattr(Camera, 'frames', 0)
+    monkeypatch.setattr(cv2, 'VideoCapture', Camera)
+    file = place / 'in' / 'clip.mp4'
+    file.touch()
+    assert infer(file, '--out', 'out') == 1
+    assert 'clip.mp4 has no readable frame' in capsys.readouterr().err
+
+
 def test_a_failure_does_not_stop_the_others(place: Path, capsys: pytest.CaptureFixture):
     save(place / 'in' / 'a.png')
     (place / 'in' / 'b.png').write_text('no image')
@@ -224,11 +270,12 @@ def test_a_video_that_is_cut_off(place: Path, monkeypatch, capsys: pytest.Captur
 
 def test_a_window_that_is_closed_ends_the_video(place: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv('DISPLAY', ':0')
-    monkeypatch.setattr(cv2, 'imshow', lambda *image: None)
+    shown = []
+    monkeypatch.setattr(cv2, 'imshow', lambda title, image: shown.append(image.shape))
     monkeypatch.setattr(cv2, 'waitKey', lambda wait: ord('q'))
     file = write_video(place / 'in' / 'clip.avi', code='MJPG')
     assert infer(file, '--out', 'out', '--show', '--no-draw') == 0
-    assert len(predictions(place / 'out')['images']) == 1
+    assert len(predictions(place / 'out')['images']) == 1 and shown == [(64, 96, 3)]
     assert not (place / 'out' / 'drawn').exists()
 
 
