@@ -16,7 +16,6 @@ from ptnt_mm.complexity import measure_complexity
 from ptnt_mm.models import PyramidTNT, PyramidTNTClassifier
 from ptnt_mm.models.kernels.slicewise import slicewise
 from ptnt_mm.models.position_tables import Factors
-from ptnt_mm.models.pyramid_tnt import ARCHS
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.cli.main import run as run_command
 from ptnt_mm.workbench.config.build import build_by_name
@@ -293,7 +292,7 @@ def test_options_change_the_config_that_is_counted(tmp_path, capsys):
     changes = ('model.position=none', 'model.arch.inner_heads=(1, 1, 1, 1)')
     words = (file, '--shape', 64, 64, '--format', 'json', '--cfg-options', *changes)
     assert run(*words) == 0
-    arch = dict(ARCHS['tiny'], inner_heads=(1, 1, 1, 1))
+    arch = dict(PyramidTNT.archs['tiny'], inner_heads=(1, 1, 1, 1))
     model = PyramidTNT(arch, position='none')
     total = json.loads(capsys.readouterr().out)['total']
     assert total['parameters'] == sum(p.numel() for p in model.parameters())

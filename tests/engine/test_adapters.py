@@ -8,11 +8,11 @@ import torch
 from manual import ROOT, blocks
 from mmengine.config import Config
 from mmengine.model import Sequential
+from mmengine.optim import build_optim_wrapper
 from mmengine.runner import Runner
 from torch import Tensor, nn
 
 import ptnt_mm
-from ptnt_mm.models.optimizer import LayerDecayOptimWrapperConstructor
 from ptnt_mm.registry import MODELS
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights.published import locate
@@ -168,6 +168,10 @@ def test_rates_by_depth_are_refused():
     adapted = dict(type='mmpretrain.LoRAModel', module=inside, rank=2, targets=targets)
     detector = nn.Module()
     detector.backbone = MODELS.build(adapted)
-    settings = dict(optimizer=dict(type='AdamW', lr=0.1)), dict(decay_rate=0.9)
+    settings = dict(
+        constructor='LayerDecayOptimWrapperConstructor',
+        optimizer=dict(type='AdamW', lr=0.1),
+        paramwise_cfg=dict(decay_rate=0.9),
+    )
     with pytest.raises(UserError, match='^LoRAModel does not define the depth of its layers'):
-        LayerDecayOptimWrapperConstructor(*settings)(detector)
+        build_optim_wrapper(detector, settings)

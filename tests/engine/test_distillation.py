@@ -7,7 +7,7 @@ import torch
 from mmengine.optim import build_optim_wrapper
 from torch import nn
 
-from ptnt_mm.hooks.compiling import CompileHook
+from ptnt_mm.hooks import CompileHook
 from ptnt_mm.registry import MODELS
 from ptnt_mm.workbench.engine.distillation import FeatureDistiller, MapMSE, map_pairs, mosaics
 

@@ -8,7 +8,6 @@ import torch
 from timm.models.vision_transformer import VisionTransformer
 
 from ptnt_mm.models import CPVT, PlainClassifier
-from ptnt_mm.models.cpvt import CPVT_ARCHS
 from ptnt_mm.models.pegs import PEG
 from ptnt_mm.models.position_tables import OffsetBiasTable, OffsetKeyTable
 from ptnt_mm.models.tokens import map_to_tokens
@@ -210,7 +209,7 @@ def test_parameters_are_those_of_deit_with_a_convolution_for_the_table():
     """DeiT has 5.72, 22.05 and 86.57 M, 197 tokens in its table among them."""
     deit = dict(tiny=5.717416e6, small=22.050664e6, base=86.567656e6)
     with torch.device('meta'):
-        for arch, row in CPVT_ARCHS.items():
+        for arch, row in CPVT.archs.items():
             model = PlainClassifier(dict(type='CPVT', arch=arch))
             number = sum(p.numel() for p in model.parameters())
             assert number == deit[arch] - 197 * row['dim'] + 10 * row['dim']

@@ -9,7 +9,6 @@ from mmengine.structures import InstanceData
 from torch import Tensor, nn
 
 from ptnt_mm import get_config
-from ptnt_mm.models.mmdet_models import InstanceTTAModel
 from ptnt_mm.models.pegs import MaskedPEG
 
 from . import golden
@@ -18,11 +17,12 @@ HEIGHT, WIDTH = 20, 30
 
 
 @pytest.fixture
-def merger() -> InstanceTTAModel:
+def merger() -> nn.Module:
     module = nn.Identity()
     module.test_step = None  # only merging is tested
     settings = ConfigDict(nms=dict(type='nms', iou_threshold=0.5), max_per_img=2)
-    return InstanceTTAModel(module=module, tta_cfg=settings)
+    model = get_config('demo_mask_rcnn_ptnt_ti').tta_model
+    return MODELS.build(dict(model, module=module, tta_cfg=settings))
 
 
 def view(boxes: list[list[float]], scores: list[float], direction: str | None) -> DetDataSample:
@@ -41,7 +41,7 @@ def view(boxes: list[list[float]], scores: list[float], direction: str | None) -
     return sample
 
 
-def merge(merger: InstanceTTAModel, *views: DetDataSample) -> tuple[Tensor, Tensor, Tensor]:
+def merge(merger: nn.Module, *views: DetDataSample) -> tuple[Tensor, Tensor, Tensor]:
     (sample,) = merger.merge_preds([list(views)])
     found = sample.pred_instances
     return found.bboxes, found.scores, found.masks
