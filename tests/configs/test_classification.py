@@ -71,8 +71,8 @@ def test_images_have_the_size_of_the_tables(config: Config):
     steps = {step.type: step for step in config.train_dataloader.dataset.pipeline}
     side = steps['RandomResizedCrop'].scale
     backbone = config.model.backbone
-    row = ROWS['ptnt'].get(backbone.arch) if backbone.type == 'PyramidTNT' else None
-    default = row['pretrain_img_size'] if row else 224
+    is_pyramid = backbone.type == 'PyramidTNT'
+    default = ROWS['ptnt'][backbone.arch]['pretrain_img_size'] if is_pyramid else 224
     assert backbone.get('pretrain_img_size', default) == side
     tested = config.test_dataloader.dataset.pipeline
     assert tested == config.val_dataloader.dataset.pipeline

@@ -34,10 +34,8 @@ def test_missing_timers_are_ignored(tmp_path: Path):
 
 def test_evaluation_without_predictions_is_explained_once(caplog):
     """mmdet logs an error without an explanation."""
-    hook, runner = (
-        HOOKS.build(dict(type='HealthHook')),
-        SimpleNamespace(logger=logging.getLogger('health')),
-    )
+    hook = HOOKS.build(dict(type='HealthHook'))
+    runner = SimpleNamespace(logger=logging.getLogger('health'))
     for metrics in (None, dict(mAP=0.0), {}, {}):
         hook.after_val_epoch(runner, metrics)
     (said,) = (record.message for record in caplog.records)
