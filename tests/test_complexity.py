@@ -8,6 +8,7 @@ from math import ceil, prod
 import pytest
 import torch
 from mmengine.model import BaseModel
+from mmengine.registry import MODELS
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
 from torch.utils.flop_counter import FlopCounterMode
@@ -299,13 +300,20 @@ def test_options_change_the_config_that_is_counted(tmp_path, capsys):
     assert total['multiply_adds'] == measure_complexity(model, (64, 64)).total.multiply_adds
 
 
-def test_json_has_standard_output_to_itself(monkeypatch, capsys):
+@MODELS.register_module()
+class Loud(Bare):
+    def __init__(self):
+        print('to_onehot is set')
+        super().__init__()
+
+
+def test_json_has_standard_output_to_itself(tmp_path, capsys):
     """mmpretrain logs to it while it builds some models."""
-    built = 'ptnt_mm.workbench.config.build.build_by_name'
-    monkeypatch.setattr(built, lambda *_: print('to_onehot is set') or Bare())
-    assert run('bare', '--shape', 8, 8, '--format', 'json') == 0
+    file = tmp_path / 'loud.py'
+    file.write_text("model = dict(type='Loud')\n")
+    assert run(file, '--shape', 8, 8, '--format', 'json') == 0
     printed = capsys.readouterr()
-    assert json.loads(printed.out)['model'] == 'bare' and 'to_onehot is set' in printed.err
+    assert json.loads(printed.out)['model'] == str(file) and 'to_onehot is set' in printed.err
 
 
 @pytest.mark.parametrize(
