@@ -1,7 +1,7 @@
 """Archs with all features of the published ones, at a fraction of the cost."""
 
+from ptnt_mm.models import PyramidTNT
 from ptnt_mm.models.backbone import settings
-from ptnt_mm.models.pyramid_tnt import ARCHS
 
 MICRO_ARCH = dict(
     depths=(1, 2, 1, 1),
@@ -13,5 +13,5 @@ MICRO_ARCH = dict(
     pretrain_img_size=128,
 )
 
-SHALLOW_ARCH = settings(ARCHS['tiny']) | dict(depths=(1, 1, 1, 1))
+SHALLOW_ARCH = settings(PyramidTNT.archs['tiny']) | dict(depths=(1, 1, 1, 1))
 """As wide as `tiny`: it fits into the detectors of the demo."""

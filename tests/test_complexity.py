@@ -8,6 +8,7 @@ from math import ceil, prod
 import pytest
 import torch
 from mmengine.model import BaseModel
+from mmengine.registry import MODELS
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
 from torch.utils.flop_counter import FlopCounterMode
@@ -16,7 +17,6 @@ from ptnt_mm.complexity import measure_complexity
 from ptnt_mm.models import PyramidTNT, PyramidTNTClassifier
 from ptnt_mm.models.kernels.slicewise import slicewise
 from ptnt_mm.models.position_tables import Factors
-from ptnt_mm.models.pyramid_tnt import ARCHS
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.cli.main import run as run_command
 from ptnt_mm.workbench.config.build import build_by_name
@@ -293,20 +293,27 @@ def test_options_change_the_config_that_is_counted(tmp_path, capsys):
     changes = ('model.position=none', 'model.arch.inner_heads=(1, 1, 1, 1)')
     words = (file, '--shape', 64, 64, '--format', 'json', '--cfg-options', *changes)
     assert run(*words) == 0
-    arch = dict(ARCHS['tiny'], inner_heads=(1, 1, 1, 1))
+    arch = dict(PyramidTNT.archs['tiny'], inner_heads=(1, 1, 1, 1))
     model = PyramidTNT(arch, position='none')
     total = json.loads(capsys.readouterr().out)['total']
     assert total['parameters'] == sum(p.numel() for p in model.parameters())
     assert total['multiply_adds'] == measure_complexity(model, (64, 64)).total.multiply_adds
 
 
-def test_json_has_standard_output_to_itself(monkeypatch, capsys):
+@MODELS.register_module()
+class Loud(Bare):
+    def __init__(self):
+        print('to_onehot is set')
+        super().__init__()
+
+
+def test_json_has_standard_output_to_itself(tmp_path, capsys):
     """mmpretrain logs to it while it builds some models."""
-    built = 'ptnt_mm.workbench.config.build.build_by_name'
-    monkeypatch.setattr(built, lambda *_: print('to_onehot is set') or Bare())
-    assert run('bare', '--shape', 8, 8, '--format', 'json') == 0
+    file = tmp_path / 'loud.py'
+    file.write_text("model = dict(type='Loud')\n")
+    assert run(file, '--shape', 8, 8, '--format', 'json') == 0
     printed = capsys.readouterr()
-    assert json.loads(printed.out)['model'] == 'bare' and 'to_onehot is set' in printed.err
+    assert json.loads(printed.out)['model'] == str(file) and 'to_onehot is set' in printed.err
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,7 @@ from cost_formulas import peg, separable_peg, tnt_block, transformer_block
 from torch import nn
 
 from ptnt_mm.complexity import measure_complexity
-from ptnt_mm.models import TNT
-from ptnt_mm.models.pegs import PEG
+from ptnt_mm.models import CPVT, TNT
 
 DIM, WORD_DIM, WORDS = 32, 8, 16
 ARCH = dict(
@@ -57,7 +56,8 @@ class _OnImage(nn.Module):
 
     def __init__(self, kernel_size: int):
         super().__init__()
-        self.peg = PEG(3, kernel_size)
+        arch, position = dict(depth=1, dim=3, heads=1), dict(type='peg', kernel_size=kernel_size)
+        self.peg = CPVT(arch, position=position, with_cls_token=False).blocks[0].peg
 
     def forward(self, image):
         return self.peg(image.flatten(2).mT, image.shape[2:])

@@ -8,15 +8,13 @@ import torch
 from torch import nn
 
 import ptnt_mm.timm as registered
-from ptnt_mm.models import CPVT, PlainClassifier, PyramidTNTClassifier
-from ptnt_mm.models.cpvt import CPVT_ARCHS
-from ptnt_mm.models.pyramid_tnt import ARCHS
+from ptnt_mm.models import CPVT, PlainClassifier, PyramidTNT, PyramidTNTClassifier
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights.published import Published
 
-NAMES = [f'pyramid_tnt_{row["alias"]}' for row in ARCHS.values()]
+NAMES = [f'pyramid_tnt_{row["alias"]}' for row in PyramidTNT.archs.values()]
 NAMES += [f'{name}_fpn' for name in NAMES]
-NAMES += [f'cpvt_{row["alias"]}' for row in CPVT_ARCHS.values()]
+NAMES += [f'cpvt_{row["alias"]}' for row in CPVT.archs.values()]
 SMALL = ['pyramid_tnt_ti', 'pyramid_tnt_ti_fpn', 'cpvt_ti']
 
 

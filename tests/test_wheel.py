@@ -12,7 +12,7 @@ import pytest
 from markdown_it import MarkdownIt
 from repository import ROOT
 
-from ptnt_mm.version import __version__
+from ptnt_mm import __version__
 from ptnt_mm.workbench.export.format_names import PACKAGES
 from ptnt_mm.workbench.pages.report.report import _PACKAGES
 

@@ -24,6 +24,16 @@ def test_missing_file_of_a_data_set_class_is_named(tmp_path: Path):
         QuietRunner.build_dataloader(dict(dataset=dict(type=Flowers), batch_size=1, sampler=None))
 
 
+def test_a_failed_download_of_a_data_set_names_address_and_folder(tmp_path: Path):
+    from mmpretrain.datasets import CIFAR10
+
+    address = 'http://127.0.0.1:9/cifar-10-python.tar.gz'  # nothing answers there
+    data_set = dict(type=type('Cifar', (CIFAR10,), dict(url=address)), data_root=str(tmp_path))
+    with pytest.raises(UserError) as caught:
+        QuietRunner.build_dataloader(dict(dataset=data_set, batch_size=1, sampler=None))
+    assert address in str(caught.value) and f'{tmp_path}/' in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ('settings', 'words'),
     [

@@ -6,7 +6,6 @@ import pytest
 from mmengine.config import Config
 
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.workbench.config.data_root import use_data_root
 from ptnt_mm.workbench.config.read import read_config
 from ptnt_mm.workbench.config.view import SPLITS, ConfigView
 
@@ -29,17 +28,21 @@ def test_every_split_and_evaluator_reads_from_there(name: str, folder: Path | st
         assert [Path(folder, path.relative_to(root)) for path in old.files] == new.files
 
 
-def test_wrappers_lists_and_other_strings():
+def moved(file: Path, settings: dict, folder: str) -> Config:
+    """A config in a file, with its data in another folder."""
+    Config(settings).dump(file)
+    return read_config(file, data_root=folder)
+
+
+def test_wrappers_lists_and_other_strings(tmp_path: Path):
     part = dict(type='Any', data_root='data/a/', ann_file='x.json')
-    config = Config(
-        dict(
-            train_dataloader=dict(dataset=dict(datasets=[part, dict(dataset=dict(part))])),
-            val_dataloader=dict(dataset=dict(part, data_root='data/a')),
-            val_evaluator=[dict(files=('data/a/x', 'data/ab', 'x/data/a'), root='data/a')],
-            work_dir='data/a/runs',
-        )
+    settings = dict(
+        train_dataloader=dict(dataset=dict(datasets=[part, dict(dataset=dict(part))])),
+        val_dataloader=dict(dataset=dict(part, data_root='data/a')),
+        val_evaluator=[dict(files=('data/a/x', 'data/ab', 'x/data/a'), root='data/a')],
+        work_dir='data/a/runs',
     )
-    use_data_root(config, 'b')
+    config = moved(tmp_path / 'config.py', settings, 'b')
     first, second = config.train_dataloader.dataset.datasets
     assert first.data_root == second.dataset.data_root == 'b/'
     assert config.val_dataloader.dataset.data_root == 'b'
@@ -55,22 +58,24 @@ def test_wrappers_lists_and_other_strings():
         (None, 'data/img/', '/x/img/'),
     ],
 )
-def test_a_path_that_is_joined_to_the_root_stays(root: str | None, prefix: str, expected: str):
+def test_a_path_that_is_joined_to_the_root_stays(
+    tmp_path: Path, root: str | None, prefix: str, expected: str
+):
     """Another data set has the root where this one has none."""
     part = dict(data_root=root, data_prefix=dict(img=prefix), ann_file=f'{prefix}a.json')
     parts = [dict(data_root=root or 'data'), part | dict(pipeline=[dict(file=prefix)])]
-    config = Config(dict(train_dataloader=dict(dataset=dict(datasets=parts))))
-    use_data_root(config, '/x')
-    _, moved = config.train_dataloader.dataset.datasets
-    assert moved.data_root == (root and '/x') and moved.pipeline[0].file == '/x/img/'
-    assert (moved.data_prefix.img, moved.ann_file) == (expected, f'{expected}a.json')
+    settings = dict(train_dataloader=dict(dataset=dict(datasets=parts)))
+    config = moved(tmp_path / 'config.py', settings, '/x')
+    _, found = config.train_dataloader.dataset.datasets
+    assert found.data_root == (root and '/x') and found.pipeline[0].file == '/x/img/'
+    assert (found.data_prefix.img, found.ann_file) == (expected, f'{expected}a.json')
 
 
 @pytest.mark.parametrize(
     ('roots', 'message'), [(('a', 'b/'), 'has several, a, b: change'), (('', None), 'has none')]
 )
-def test_other_numbers_of_roots_are_an_error(roots: tuple, message: str):
+def test_other_numbers_of_roots_are_an_error(tmp_path: Path, roots: tuple, message: str):
     parts = [dict(type='Any', data_root=root) for root in roots]
-    config = Config(dict(train_dataloader=dict(dataset=dict(datasets=parts))))
+    settings = dict(train_dataloader=dict(dataset=dict(datasets=parts)))
     with pytest.raises(UserError, match=message):
-        use_data_root(config, 'c')
+        moved(tmp_path / 'config.py', settings, 'c')

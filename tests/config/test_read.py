@@ -8,8 +8,7 @@ from mmengine.config import Config
 from mmengine.utils import get_object_from_string
 from torch import nn
 
-from ptnt_mm.models.pyramid_tnt import ARCHS
-from ptnt_mm.models.tnt import TNT_ARCHS
+from ptnt_mm.models import TNT, PyramidTNT
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.versions import provider
 from ptnt_mm.workbench.config.build import build_model
@@ -237,9 +236,9 @@ def test_an_option_that_cannot_be_read_is_one_line(word: str):
 @pytest.mark.parametrize(
     ('name', 'word', 'row'),
     [
-        ('classifier_tnt_s_300e_imagenet', 'arch.inner_heads=2', TNT_ARCHS['small']),
-        ('retinanet_tnt_s_1x', 'arch=dict(inner_heads=2)', TNT_ARCHS['small']),
-        ('mask_rcnn_ptnt_ti_1x', 'arch.inner_heads=(1,1,2,2)', ARCHS['tiny']),
+        ('classifier_tnt_s_300e_imagenet', 'arch.inner_heads=2', TNT.archs['small']),
+        ('retinanet_tnt_s_1x', 'arch=dict(inner_heads=2)', TNT.archs['small']),
+        ('mask_rcnn_ptnt_ti_1x', 'arch.inner_heads=(1,1,2,2)', PyramidTNT.archs['tiny']),
     ],
 )
 def test_an_option_changes_one_setting_of_a_variant(name: str, word: str, row: dict):

@@ -14,10 +14,7 @@ from torch import nn
 
 import ptnt_mm
 from ptnt_mm import api, complexity
-from ptnt_mm.models import PlainClassifier, PyramidTNTClassifier
-from ptnt_mm.models.cpvt import CPVT_ARCHS
-from ptnt_mm.models.pyramid_tnt import ARCHS
-from ptnt_mm.models.tnt import TNT_ARCHS
+from ptnt_mm.models import CPVT, TNT, PlainClassifier, PyramidTNT, PyramidTNTClassifier
 from ptnt_mm.weights.mmengine import load_strictly
 from ptnt_mm.weights.pretrained import load_pretrained
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
@@ -45,7 +42,7 @@ GAP = 'classifier_cpvt_ti_gap_300e_imagenet'
 PUBLISHED = [*IMAGENET, *FINE_TUNING, GAP, 'custom_cls', 'demo_classifier_ptnt_ti']
 NAMES = [name for name in HOSTS if HOSTS[name] == 'mmpretrain']
 
-ROWS = dict(ptnt=ARCHS, tnt=TNT_ARCHS, cpvt=CPVT_ARCHS)
+ROWS = dict(ptnt=PyramidTNT.archs, tnt=TNT.archs, cpvt=CPVT.archs)
 
 
 def name_of(config: Config) -> str:
@@ -74,7 +71,8 @@ def test_images_have_the_size_of_the_tables(config: Config):
     steps = {step.type: step for step in config.train_dataloader.dataset.pipeline}
     side = steps['RandomResizedCrop'].scale
     backbone = config.model.backbone
-    default = ARCHS[backbone.arch]['pretrain_img_size'] if backbone.type == 'PyramidTNT' else 224
+    is_pyramid = backbone.type == 'PyramidTNT'
+    default = ROWS['ptnt'][backbone.arch]['pretrain_img_size'] if is_pyramid else 224
     assert backbone.get('pretrain_img_size', default) == side
     tested = config.test_dataloader.dataset.pipeline
     assert tested == config.val_dataloader.dataset.pipeline

@@ -7,13 +7,15 @@ import pytest
 import torch
 from manual import ROOT, blocks
 from mmengine.config import Config
+from mmengine.hooks import Hook
 from mmengine.model import Sequential
+from mmengine.optim import build_optim_wrapper
 from mmengine.runner import Runner
 from torch import Tensor, nn
 
 import ptnt_mm
-from ptnt_mm.models.optimizer import LayerDecayOptimWrapperConstructor
-from ptnt_mm.registry import MODELS
+from ptnt_mm import api
+from ptnt_mm.registry import HOOKS, MODELS
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights.published import locate
 from ptnt_mm.weights.reader.read import read_checkpoint
@@ -22,8 +24,6 @@ from ptnt_mm.workbench.config.initial_weights import check_start, use_pretrained
 from ptnt_mm.workbench.config.read import read_config
 from ptnt_mm.workbench.config.view import ConfigView
 from ptnt_mm.workbench.data.demo.dataset import DemoSpec, make_demo_data
-from ptnt_mm.workbench.engine.test import build_test
-from ptnt_mm.workbench.engine.train import train
 
 pytestmark = pytest.mark.slow
 
@@ -56,7 +56,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(folder: Path, work_dir: str, epochs: int, **how: object) -> Runner:
     config = read_config(folder / 'lora.py')
     config.experiment_name = f'{work_dir}_{epochs}'
-    return train(config, folder / work_dir, epochs=epochs, **how)
+    return api.train(config, folder / work_dir, epochs=epochs, **how)
 
 
 @pytest.fixture(scope='module')
@@ -96,11 +96,23 @@ def test_a_resumed_run_ends_with_the_same_adapters(folder: Path, whole: Runner):
         torch.testing.assert_close(weight, expected[key], rtol=0, atol=0, msg=key)
 
 
+@HOOKS.register_module()
+class AssertsFrozen(Hook):
+    """Looks at the model after a test."""
+
+    has_looked = False
+
+    def after_test(self, runner: Runner) -> None:
+        assert_frozen(runner)
+        AssertsFrozen.has_looked = True
+
+
 def test_a_tested_model_has_the_network_of_the_file(folder: Path, whole: Runner):
     config = read_config(folder / 'lora.py')
+    config.custom_hooks.append(dict(type='AssertsFrozen'))
     checkpoint = Path(whole.work_dir, 'epoch_2.pth')
-    none = dict(out=None, show_dir=None, tta=False, launcher='none')
-    assert_frozen(build_test(config, checkpoint, folder / 'tested', **none))
+    api.test(config, checkpoint, folder / 'tested')
+    assert AssertsFrozen.has_looked
 
 
 @pytest.mark.parametrize(
@@ -168,6 +180,10 @@ def test_rates_by_depth_are_refused():
     adapted = dict(type='mmpretrain.LoRAModel', module=inside, rank=2, targets=targets)
     detector = nn.Module()
     detector.backbone = MODELS.build(adapted)
-    settings = dict(optimizer=dict(type='AdamW', lr=0.1)), dict(decay_rate=0.9)
+    settings = dict(
+        constructor='LayerDecayOptimWrapperConstructor',
+        optimizer=dict(type='AdamW', lr=0.1),
+        paramwise_cfg=dict(decay_rate=0.9),
+    )
     with pytest.raises(UserError, match='^LoRAModel does not define the depth of its layers'):
-        LayerDecayOptimWrapperConstructor(*settings)(detector)
+        build_optim_wrapper(detector, settings)

@@ -8,7 +8,6 @@ import torch
 from mmengine.fileio import get_file_backend
 from toy import evaluated, names, quick, toy_config, toy_iterations, train
 
-from ptnt_mm.hooks.checkpointing import WHOLE_FILES, AtomicFileBackend
 from ptnt_mm.hooks.run_checkpoints import latest_checkpoint
 from ptnt_mm.utils.errors import UserError
 
@@ -91,8 +90,7 @@ def test_damaged_checkpoints_are_passed_over(tmp_path: Path):
 
 
 def test_the_backend_replaces_files(tmp_path: Path):
-    backend = AtomicFileBackend()
+    backend = get_file_backend(backend_args=dict(backend='whole_files'))
     backend.put(b'one', tmp_path / 'below' / 'note')
     backend.put(b'two', tmp_path / 'below' / 'note')
     assert (tmp_path / 'below' / 'note').read_bytes() == b'two'
-    assert isinstance(get_file_backend(backend_args=dict(backend=WHOLE_FILES)), AtomicFileBackend)

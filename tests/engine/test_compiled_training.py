@@ -14,7 +14,7 @@ from torch._dynamo.utils import counters
 from toy import quick, toy_config, toy_iterations, train
 
 import ptnt_mm  # noqa: F401  registers the backbone and the neck
-from ptnt_mm.hooks.compiling import CompileHook
+from ptnt_mm.hooks import CompileHook
 from ptnt_mm.hooks.run_checkpoints import read_latest_checkpoint
 
 pytestmark = pytest.mark.slow

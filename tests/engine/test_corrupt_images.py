@@ -7,13 +7,14 @@ from types import SimpleNamespace
 
 import pytest
 from mmengine.config import Config
-from mmengine.dataset import InfiniteSampler, pseudo_collate
+from mmengine.dataset import Compose, InfiniteSampler, pseudo_collate
+from mmengine.logging import MMLogger
 from mmengine.registry import TRANSFORMS
 from PIL import Image
 from torch.utils.data import DataLoader
 from toy import ToyNoise, evaluated, log_of, toy_config, toy_iterations, train
 
-from ptnt_mm.hooks.corrupt_images import SkipCorruptImagesHook, _NamingImages
+from ptnt_mm.hooks import SkipCorruptImagesHook
 from ptnt_mm.hooks.repeat import EndlessLoader
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.engine.failures import failures_explained
@@ -200,11 +201,14 @@ class LoadStep(Step):
 def test_only_a_step_that_reads_or_resizes_blames_the_image(
     step: Step, expected: type[Exception], message: str
 ):
+    data_set = SimpleNamespace(pipeline=Compose([step]))
+    loader = SimpleNamespace(dataset=data_set)
+    SkipCorruptImagesHook().before_val_epoch(SimpleNamespace(val_dataloader=loader))
     with pytest.raises(expected, match=message):
-        _NamingImages([step])(dict(img_path='a.jpg'))
+        data_set.pipeline(dict(img_path='a.jpg'))
 
 
-def test_corrupt_mmseg_images_and_masks_are_replaced(tmp_path: Path, monkeypatch):
+def test_corrupt_mmseg_images_and_masks_are_replaced(tmp_path: Path, monkeypatch, caplog):
     """One of each is cut off; both are named and replaced by others."""
     from mmcv.transforms import LoadImageFromFile
     from mmseg import datasets
@@ -221,9 +225,7 @@ def test_corrupt_mmseg_images_and_masks_are_replaced(tmp_path: Path, monkeypatch
         data_root=str(tmp_path), data_prefix=dict(img_path='images', seg_map_path='masks'),
         img_suffix='.png', metainfo=dict(classes=('a',)), pipeline=steps,
     )  # fmt: skip
-    said = []
-    module = 'ptnt_mm.hooks.corrupt_images'
-    monkeypatch.setattr(f'{module}.print_log', lambda text, **_: said.append(text))
+    monkeypatch.setattr(MMLogger.get_current_instance(), 'handlers', [caplog.handler])
     loader = DataLoader(
         data, batch_size=2, sampler=InfiniteSampler(data, seed=0), collate_fn=pseudo_collate
     )
@@ -232,4 +234,4 @@ def test_corrupt_mmseg_images_and_masks_are_replaced(tmp_path: Path, monkeypatch
     read = [Path(sample.img_path).name for batch in islice(runner.train_dataloader, 2)
             for sample in batch['data_samples']]  # fmt: skip
     assert set(read) <= {'0.png', '3.png'} and len(read) == 4
-    assert sorted(text.partition(' ')[0] for text in said) == sorted(map(str, broken))
+    assert sorted(text.partition(' ')[0] for text in caplog.messages) == sorted(map(str, broken))

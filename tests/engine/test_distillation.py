@@ -7,9 +7,8 @@ import torch
 from mmengine.optim import build_optim_wrapper
 from torch import nn
 
-from ptnt_mm.hooks.compiling import CompileHook
+from ptnt_mm.hooks import CompileHook
 from ptnt_mm.registry import MODELS
-from ptnt_mm.workbench.engine.distillation import FeatureDistiller, MapMSE, map_pairs, mosaics
 
 GREY = dict(mean=[127.5] * 3, std=[127.5] * 3)
 
@@ -34,17 +33,34 @@ class Halvings(nn.Module):
         return tuple(maps)
 
 
-def distiller(student: list[int], teacher: list[int], **options) -> FeatureDistiller:
+@MODELS.register_module()
+class Maps(nn.Module):
+    """Maps of given sides, whatever the image, which it remembers."""
+
+    def __init__(self, sides: list[int]):
+        super().__init__()
+        self.sides = sides
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        self.image = x
+        return tuple(torch.zeros(len(x), 2, side, side) for side in self.sides)
+
+
+def with_teacher(student: dict, teacher: dict, **options) -> nn.Module:
     torch.manual_seed(0)
-    return FeatureDistiller(
-        backbone=dict(type='Halvings', widths=student),
-        teacher=dict(
-            type='BackboneTeacher', backbone=dict(type='Halvings', widths=teacher), **GREY
-        ),
+    settings = dict(
+        type='FeatureDistiller',
+        backbone=student,
+        teacher=dict(type='BackboneTeacher', backbone=teacher, **GREY),
         data_preprocessor=dict(type='ImgDataPreprocessor', **GREY),
         size=64,
-        **options,
     )
+    return MODELS.build(settings | options)
+
+
+def distiller(student: list[int], teacher: list[int], **options) -> nn.Module:
+    networks = (dict(type='Halvings', widths=widths) for widths in (student, teacher))
+    return with_teacher(*networks, **options)
 
 
 @pytest.mark.parametrize(
@@ -53,17 +69,20 @@ def distiller(student: list[int], teacher: list[int], **options) -> FeatureDisti
         ([16, 8, 4, 2], [64, 32, 16, 8, 4], [(0, 2), (1, 3), (2, 4), (3, 4)]),
         ([32, 16], [16, 8], [(1, 0)]),
         ([8, 8, 8], [16, 8], [(2, 1)]),
-        ([16], [8], []),
         ([16, 8], [8, 8], [(1, 1)]),
     ],
 )
 def test_maps_of_the_same_stride_are_compared(student: list, teacher: list, expected: list):
-    assert map_pairs(student, teacher) == expected
+    networks = (dict(type='Maps', sides=sides) for sides in (student, teacher))
+    assert with_teacher(*networks).pairs == expected
 
 
 def test_a_mosaic_has_four_images_at_their_size():
     images = torch.arange(9.0).view(9, 1, 1, 1).expand(9, 3, 2, 2)
-    joined = mosaics(images)
+    maps = dict(type='Maps', sides=[2])
+    model = with_teacher(maps, maps, mosaic=1.0)
+    model(images)
+    joined = model.backbone.image
     assert joined.shape == (2, 3, 4, 4)
     assert joined[1, 0].tolist() == [[4, 4, 5, 5]] * 2 + [[6, 6, 7, 7]] * 2
 
@@ -73,7 +92,7 @@ def test_the_loss_of_maps_ignores_the_scale_of_the_teachers_channels():
     taught = torch.randn(8, 3, 5, 5)
     scaled = taught * torch.tensor([1.0, 100.0, 0.1]).view(3, 1, 1) + 7
     student = torch.randn(8, 3, 5, 5)
-    loss = MapMSE()
+    loss = MODELS.build(dict(type='MapMSE'))
     assert loss(student, taught) == pytest.approx(float(loss(student, scaled)), rel=1e-3)
     exact = nn.BatchNorm2d(3, affine=False)(taught)
     assert float(loss(exact, taught)) == pytest.approx(0, abs=1e-6)
@@ -98,22 +117,7 @@ def test_training_lowers_the_losses_and_leaves_the_teacher_as_it_is():
 
 def test_a_teacher_without_a_common_stride_is_refused():
     with pytest.raises(ValueError, match=r'no map of a stride of the student: \[2\] and \[1\]'):
-        FeatureDistiller(
-            backbone=dict(type='Quarter'),
-            teacher=dict(
-                type='BackboneTeacher', backbone=dict(type='Halvings', widths=[4]), **GREY
-            ),
-            data_preprocessor=dict(type='ImgDataPreprocessor', **GREY),
-            size=64,
-        )
-
-
-@MODELS.register_module()
-class Quarter(nn.Module):
-    """A finer map than any teacher's."""
-
-    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        return (x,)
+        with_teacher(*(dict(type='Maps', sides=[side]) for side in (64, 32)))
 
 
 def test_bfloat16_on_a_cpu():

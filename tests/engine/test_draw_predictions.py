@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 import torch
 from mmengine.config import Config
+from mmengine.hooks import Hook
 from mmengine.structures import BaseDataElement, PixelData
 from PIL import Image
 from torch import nn
 
+from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.workbench.engine.drawing import DrawPredictionsHook
 
 META = dict(classes=('rest', 'road'), palette=[(0, 0, 0), (200, 100, 50)])
 SIZE = (6, 8)
@@ -20,12 +21,13 @@ SIZE = (6, 8)
 
 
 @pytest.fixture
-def hook(tmp_path: Path) -> DrawPredictionsHook:
+def hook(tmp_path: Path) -> Hook:
     model = nn.Identity()
     model.num_classes = 2
     config = Config(dict(test_dataloader=dict(dataset=dict(type=SimpleNamespace))))
     data = SimpleNamespace(dataset=SimpleNamespace(metainfo=META))
-    hook = DrawPredictionsHook(str(tmp_path / 'shown'), str(tmp_path / 'images'))
+    folders = dict(folder=str(tmp_path / 'shown'), root=str(tmp_path / 'images'))
+    hook = HOOKS.build(dict(type='DrawPredictionsHook', **folders))
     hook.before_test(SimpleNamespace(model=model, cfg=config, test_dataloader=data))
     return hook
 
@@ -44,7 +46,7 @@ def sample_of(file: Path | None, **maps: int) -> BaseDataElement:
     return sample
 
 
-def test_images_of_one_name_in_several_folders(hook: DrawPredictionsHook, tmp_path: Path):
+def test_images_of_one_name_in_several_folders(hook: Hook, tmp_path: Path):
     names = ('a/0001.jpg', 'b/0001.jpg', 'b/0001.bmp')
     files = [black(tmp_path / 'images' / name) for name in names]
     files.append(black(tmp_path / 'elsewhere' / '0001.jpg'))
@@ -56,7 +58,7 @@ def test_images_of_one_name_in_several_folders(hook: DrawPredictionsHook, tmp_pa
     assert {path.relative_to(shown).as_posix() for path in shown.rglob('*.*')} == expected
 
 
-def test_truth_beside_prediction(hook: DrawPredictionsHook, tmp_path: Path):
+def test_truth_beside_prediction(hook: Hook, tmp_path: Path):
     file = black(tmp_path / 'images' / 'x.png')
     hook.after_test_iter(None, 0, outputs=[sample_of(file, gt_sem_seg=255, pred_sem_seg=1)])
     drawn = np.asarray(Image.open(tmp_path / 'shown' / 'x.png'))
@@ -65,13 +67,13 @@ def test_truth_beside_prediction(hook: DrawPredictionsHook, tmp_path: Path):
     assert (drawn[:, SIZE[1] :] == (100, 50, 25)).all()
 
 
-def test_without_truth(hook: DrawPredictionsHook, tmp_path: Path):
+def test_without_truth(hook: Hook, tmp_path: Path):
     file = black(tmp_path / 'images' / 'x.png')
     hook.after_test_iter(None, 0, outputs=[sample_of(file, pred_sem_seg=1)])
     assert np.asarray(Image.open(tmp_path / 'shown' / 'x.png')).shape == (*SIZE, 3)
 
 
-def test_what_is_missing_or_does_not_fit(hook: DrawPredictionsHook, tmp_path: Path):
+def test_what_is_missing_or_does_not_fit(hook: Hook, tmp_path: Path):
     file, cut = black(tmp_path / 'x.png'), tmp_path / 'cut.png'
     cut.write_bytes(file.read_bytes()[:40])
     large = black(tmp_path / 'large.png', (9, 9))

@@ -9,8 +9,10 @@ from mmengine.structures import BaseDataElement, InstanceData
 from mmengine.visualization import Visualizer
 from PIL import Image
 
+from ptnt_mm.registry import HOOKS
 from ptnt_mm.workbench.drawing.class_drawings import write_lines
-from ptnt_mm.workbench.engine.drawing import DrawValidationHook
+
+HOOK = dict(type='DrawValidationHook')
 
 
 def test_the_first_images_of_every_evaluation(tmp_path: Path):
@@ -23,7 +25,7 @@ def test_the_first_images_of_every_evaluation(tmp_path: Path):
             (name, image[0, 0].tolist(), Path(sample.img_path).name, step)
         )
     )
-    hook = DrawValidationHook(images=2)
+    hook = HOOKS.build(dict(HOOK, images=2))
     for step in (5, 9):
         runner = SimpleNamespace(visualizer=visualizer, iter=step)
         hook.before_val_epoch(runner)
@@ -41,7 +43,7 @@ def test_classes_are_written_on_a_classifiers_images(tmp_path: Path):
     visualizer = Visualizer(vis_backends=[dict(type='LocalVisBackend')], save_dir=str(tmp_path))
     visualizer.dataset_meta = dict(classes=('cat', 'dog'))
     runner = SimpleNamespace(visualizer=visualizer, iter=7)
-    DrawValidationHook().after_val_iter(runner, 0, outputs=[sample])
+    HOOKS.build(HOOK).after_val_iter(runner, 0, outputs=[sample])
 
     (file,) = tmp_path.rglob('prediction_*')
     assert file.name.startswith('prediction_1.png_7')
@@ -67,7 +69,7 @@ def test_objects_are_drawn_beside_their_truth(tmp_path: Path):
         dataset_meta=dict(classes=('a',), palette=[(0, 200, 0)]),
     )
     runner = SimpleNamespace(visualizer=visualizer, iter=7)
-    DrawValidationHook().after_val_iter(runner, 0, outputs=[sample])
+    HOOKS.build(HOOK).after_val_iter(runner, 0, outputs=[sample])
     (picture,) = drawn
     assert picture.shape == (200, 600, 3)
     boxes = [(picture[:, x] == (0, 200, 0)).all(axis=-1).sum() for x in (30, 330)]
@@ -79,4 +81,4 @@ def test_an_image_that_cannot_be_read_is_not_drawn(tmp_path: Path):
     """The first evaluation may come after hours of training."""
     (tmp_path / 'cut.png').write_bytes(b'')
     sample = SimpleNamespace(img_path=str(tmp_path / 'cut.png'))
-    DrawValidationHook().after_val_iter(SimpleNamespace(iter=1), 0, outputs=[sample])
+    HOOKS.build(HOOK).after_val_iter(SimpleNamespace(iter=1), 0, outputs=[sample])

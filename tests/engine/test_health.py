@@ -8,14 +8,14 @@ import pytest
 from mmengine.logging import HistoryBuffer
 from toy import quick, toy_iterations, train
 
-from ptnt_mm.workbench.engine.health import HealthHook
+from ptnt_mm.registry import HOOKS
 
 
 @pytest.mark.parametrize(('loading', 'warnings'), [(0.6, 1), (0.4, 0)])
 def test_slow_data_loading_is_warned_about_once(caplog, loading: float, warnings: int):
     times = dict(time=1.0, data_time=loading)
     scalars = {f'train/{name}': HistoryBuffer([t] * 50, [1] * 50) for name, t in times.items()}
-    hook, hub = HealthHook(), SimpleNamespace(log_scalars=scalars)
+    hook, hub = HOOKS.build(dict(type='HealthHook')), SimpleNamespace(log_scalars=scalars)
     for iteration in (48, 49, 99):
         logger = logging.getLogger('health')
         hook.after_train_iter(SimpleNamespace(message_hub=hub, logger=logger, iter=iteration), 0)
@@ -34,7 +34,8 @@ def test_missing_timers_are_ignored(tmp_path: Path):
 
 def test_evaluation_without_predictions_is_explained_once(caplog):
     """mmdet logs an error without an explanation."""
-    hook, runner = HealthHook(), SimpleNamespace(logger=logging.getLogger('health'))
+    hook = HOOKS.build(dict(type='HealthHook'))
+    runner = SimpleNamespace(logger=logging.getLogger('health'))
     for metrics in (None, dict(mAP=0.0), {}, {}):
         hook.after_val_epoch(runner, metrics)
     (said,) = (record.message for record in caplog.records)

@@ -15,7 +15,6 @@ from ptnt_mm import hooks
 from ptnt_mm.workbench.config.safeguards import added_hooks, safeguard_names, with_safeguards
 from ptnt_mm.workbench.config.view import ConfigView
 from ptnt_mm.workbench.config.zoo import config_from_file
-from ptnt_mm.workbench.engine.health import HealthHook
 
 HOOKS = [hook.type for hook in added_hooks()]
 
@@ -48,7 +47,7 @@ def test_classes_and_scopes_are_names_too():
     for kind in (CheckpointHook, 'mmengine.CheckpointHook', 'CheckpointHook'):
         config = Config(
             dict(
-                custom_hooks=[dict(type=HealthHook)],
+                custom_hooks=[dict(type=ROOT_HOOKS.get('HealthHook'))],
                 default_hooks=dict(checkpoint=dict(type=kind, interval=7)),
             )
         )

@@ -18,8 +18,8 @@ from torch import Tensor
 from torch.optim import AdamW
 from toy import ToyModel, evaluated, names, quick, toy_config, toy_iterations, train
 
+from ptnt_mm.hooks import StopAtNaNHook
 from ptnt_mm.hooks.run_checkpoints import latest_checkpoint
-from ptnt_mm.hooks.stop_at_nan import StopAtNaNHook
 from ptnt_mm.utils.errors import UserError
 
 pytestmark = pytest.mark.slow

@@ -20,12 +20,12 @@ from mmengine.runner import Runner
 from mmengine.structures import InstanceData
 from pycocotools import mask as coco
 
+from ptnt_mm.api import load_predictor
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.config.view import ConfigView
 from ptnt_mm.workbench.data.tiles import Tiling
 from ptnt_mm.workbench.engine.evaluation_outputs import add_drawing, add_dump
 from ptnt_mm.workbench.engine.runner import build_runner
-from ptnt_mm.workbench.engine.tiled_loops import stated_tiling
 from ptnt_mm.workbench.export.evaluation import evaluate_file
 
 METRIC = 'ptnt_mm.workbench.engine.mmdet_metrics.DenseCocoMetric'
@@ -236,7 +236,7 @@ def test_impossible_tiles_are_refused(tmp_path: Path, cfg: dict, expected: str):
         with pytest.raises(UserError, match=expected):
             getattr(built(config), name)()
     with pytest.raises(UserError, match=expected):
-        stated_tiling(ConfigView(config))
+        load_predictor(config, None, 'cpu')
 
 
 def test_a_pipeline_without_a_file_to_load_is_refused(tmp_path: Path):
@@ -253,15 +253,15 @@ def test_a_model_without_objects_is_refused(tmp_path: Path, monkeypatch: pytest.
         built(config_of(file, tmp_path)).test()
 
 
-def test_the_tiles_of_a_config(tmp_path: Path):
+def test_prediction_has_the_tiles_of_the_config(tmp_path: Path):
     file = write_images(tmp_path / 'data', SQUARES)
-    assert stated_tiling(ConfigView(config_of(file, tmp_path))) == Tiling(64, 0.2)
-    assert stated_tiling(ConfigView(config_of(file, tmp_path, None))) is None
+    assert load_predictor(config_of(file, tmp_path), None, 'cpu').tiling == Tiling(64, 0.2)
+    assert load_predictor(config_of(file, tmp_path, None), None, 'cpu').tiling is None
     config = config_of(file, tmp_path)
     config.test_cfg = dict(
         type='ptnt_mm.workbench.engine.tiled_loops.TiledTestLoop', tile=99, overlap=0.5
     )
-    assert stated_tiling(ConfigView(config)) == Tiling(99, 0.5)
+    assert load_predictor(config, None, 'cpu').tiling == Tiling(99, 0.5)
 
 
 def test_an_exported_file_is_evaluated_in_tiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -10,7 +10,7 @@ import torch
 from mmengine.config import Config
 from toy import quick, toy_config
 
-from ptnt_mm.hooks.checkpointing import RemoveEarlierRunHook
+from ptnt_mm import api
 from ptnt_mm.hooks.run_checkpoints import (
     describe_last_checkpoint,
     latest_checkpoint,
@@ -167,12 +167,17 @@ def test_pointer_that_is_not_a_file_is_ignored(tmp_path: Path, make):
     assert read_latest_checkpoint(tmp_path)[0] == latest_checkpoint(tmp_path) == intact
 
 
+def start_over(work_dir: Path, **how: object) -> None:
+    config = quick(toy_config(work_dir, 1, experiment_name=str(work_dir)))
+    api.train(config, overwrite=True, **how)
+
+
 def test_a_link_to_a_folder_is_removed_and_the_folder_kept(tmp_path: Path):
-    kept, link = tmp_path / 'kept', tmp_path / 'run' / 'epoch_1.pth'
+    kept, link = tmp_path / 'kept', tmp_path / 'run' / 'epoch_9.pth'
     kept.mkdir()
     link.parent.mkdir()
     link.symlink_to(kept)
-    RemoveEarlierRunHook(link.parent, weights=None).before_train(runner=None)
+    start_over(link.parent)
     assert kept.is_dir() and not link.is_symlink()
 
 
@@ -192,21 +197,18 @@ def test_removing_an_earlier_run_leaves_all_else(tmp_path: Path):
     for name in ('notes.txt', 'mine.pth'):
         (tmp_path / name).touch()
     (tmp_path / 'predictions').mkdir()
-    hook = RemoveEarlierRunHook(tmp_path, weights=None)
-    assert (tmp_path / 'epoch_2.pth').exists()
-    hook.before_train(runner=None)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        'mine.pth',
-        'notes.txt',
-        'predictions',
-    ]
-    require_fresh(tmp_path)
+    start_over(tmp_path)
+    own = {'mine.pth', 'notes.txt', 'predictions'}
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left >= own | {'epoch_1.pth'} and not left & {'epoch_2.pth', '20260101_120000'}
+    assert latest_checkpoint(tmp_path) == tmp_path / 'epoch_1.pth'
 
 
 def test_what_a_run_starts_from_is_not_removed(tmp_path: Path):
     _run(tmp_path, 'epoch_2.pth')
     with pytest.raises(UserError, match=r'would remove .*epoch_2\.pth'):
-        RemoveEarlierRunHook(tmp_path, weights=str(tmp_path / 'epoch_2.pth'))
+        start_over(tmp_path, load_from=tmp_path / 'epoch_2.pth')
+    assert (tmp_path / 'epoch_2.pth').exists()
 
 
 def test_a_work_dir_that_cannot_be_made(tmp_path: Path):

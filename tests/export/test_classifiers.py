@@ -1,5 +1,6 @@
 """Exported classifiers: the probabilities of mmpretrain, without torch."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -13,15 +14,14 @@ from PIL import Image
 from torch import nn
 
 import ptnt_mm
-from ptnt_mm.api import export
+from ptnt_mm.api import export, load_predictor
 from ptnt_mm.deploy import Deployed
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.cli.main import run
 from ptnt_mm.workbench.config.view import ConfigView
-from ptnt_mm.workbench.export.end_to_end import EndToEndClassifier, EndToEndModel
 from ptnt_mm.workbench.export.evaluation import file_size
 from ptnt_mm.workbench.export.formats import OLDEST_TORCH
 from ptnt_mm.workbench.export.supported_models import build_network
-from ptnt_mm.workbench.inference.load import load_exported, load_predictor
 
 EDGE = dict(type='ResizeEdge', scale=72, backend='pillow', interpolation='bicubic')
 CROP = dict(type='CenterCrop', crop_size=64)
@@ -59,13 +59,16 @@ def test_a_file_predicts_as_mmpretrain_does(micro_arch: dict, tmp_path: Path, ca
     printed = capsys.readouterr().out
     assert 'images of 64x64' in printed and '64x64: largest differences: scores' in printed
     assert 'top-1  0.' in printed
-    deployed, host, alone = Deployed(file), load_predictor(config, checkpoint), load_exported(file)
+    deployed, host = Deployed(file), load_predictor(config, checkpoint)
+    assert run('infer', [str(tmp_path / 'val'), str(file), '--out', str(tmp_path / 'out')]) == 0
+    rows = json.loads((tmp_path / 'out' / 'predictions.json').read_text())['images']
+    found = {tmp_path / 'val' / row['file']: row['classes'] for row in rows}
     assert deployed.about.task == 'classification' and deployed.classes == list(CLASSES)
-    for image in tmp_path.rglob('*.png'):
+    for image in tmp_path.glob('val/*/*.png'):
         expected = host.predict(image)
         np.testing.assert_allclose(deployed(image), expected.pred_score, atol=1e-5)
-        found, told = alone.describe(alone.predict(image)), host.describe(expected)
-        assert [c['label'] for c in found['classes']] == [c['label'] for c in told['classes']]
+        told = host.describe(expected)['classes']
+        assert [c['label'] for c in found[image]] == [c['label'] for c in told]
 
 
 @pytest.mark.parametrize(
@@ -85,7 +88,7 @@ def test_pixels_and_probabilities_are_those_of_the_host(micro_arch: dict, to_rgb
     config.model.data_preprocessor.update(to_rgb=to_rgb, mean=[9, 99, 120], std=[50, 60, 70])
     model, image = random_model(config), photograph(64, 96)
     network = build_network(model)
-    assert type(network) is EndToEndClassifier
+    assert network.task == 'classification'
     bgr = torch.from_numpy(image[..., ::-1].transpose(2, 0, 1).copy())
     with torch.no_grad():
         (expected,) = model.test_step(dict(inputs=[bgr], data_samples=[DataSample()]))
@@ -100,4 +103,4 @@ def test_other_heads_and_none_are_left_to_the_host(micro_arch: dict):
     )
     for other in (head, None):
         config.model.update(head=other, train_cfg=None)
-        assert type(build_network(build(config))) is EndToEndModel
+        assert build_network(build(config)).task == 'features'

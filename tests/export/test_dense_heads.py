@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from mmdet.structures import DetDataSample
+from torch import nn
 
 from ptnt_mm.deploy import Deployed
 from ptnt_mm.deploy.export_info import ExportInfo
@@ -15,7 +16,6 @@ from ptnt_mm.deploy.pixels import prepared, resize
 from ptnt_mm.deploy.resizing import Resizing
 from ptnt_mm.deploy.runtimes import load_runtime
 from ptnt_mm.workbench.export.comparison import compare
-from ptnt_mm.workbench.export.end_to_end import EndToEndModel
 from ptnt_mm.workbench.export.formats import (
     OLDEST_TORCH,
     quantised,
@@ -42,7 +42,7 @@ RTMDET = 'rtmdet/rtmdet-ins_tiny_8xb32-300e_coco'
 
 
 class Exported(NamedTuple):
-    network: EndToEndModel
+    network: nn.Module
     body: bytes
     file: Path
 

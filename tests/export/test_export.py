@@ -17,6 +17,7 @@ from PIL import Image
 from repository import ROOT
 
 import ptnt_mm
+from ptnt_mm.api import export
 from ptnt_mm.deploy import Deployed
 from ptnt_mm.deploy.export_info import ExportInfo, read_export_info
 from ptnt_mm.deploy.pixels import prepared
@@ -25,11 +26,11 @@ from ptnt_mm.deploy.runtimes import load_runtime
 from ptnt_mm.models import PyramidTNT
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.cli.main import run
+from ptnt_mm.workbench.cli.summaries import after_new
 from ptnt_mm.workbench.config.read import apply_options
 from ptnt_mm.workbench.config.view import ConfigView
 from ptnt_mm.workbench.export.comparison import compare
 from ptnt_mm.workbench.export.evaluation import remark_on_size
-from ptnt_mm.workbench.export.export import export, suggested_size
 from ptnt_mm.workbench.export.formats import (
     OLDEST_TORCH,
     freeze_tables,
@@ -359,9 +360,9 @@ def test_the_suggested_size_holds_the_test_images(
     config = Config(config.to_dict())
     config.test_dataloader.dataset.update(data_root=str(tmp_path), data_prefix=dict(img=''))
     config.test_dataloader.dataset.pipeline[1].update(scale=(120, 90), keep_ratio=True)
-    assert suggested_size(config) == expected
+    assert '--size {} {}\n'.format(*expected) in after_new(tmp_path, config, has_errors=False)
     config.test_dataloader.dataset.pipeline.insert(1, dict(type='RandomCrop', crop_size=(9, 9)))
-    assert suggested_size(config) is None
+    assert 'ptnt export' not in after_new(tmp_path, config, has_errors=False)
 
 
 def test_missing_packages_are_named_before_the_work(config: Config, tmp_path: Path, monkeypatch):

@@ -7,7 +7,6 @@ from micro import MICRO_ARCH
 
 from ptnt_mm.models import CPVT, TNT, PyramidTNT
 from ptnt_mm.models.backbone import full_names
-from ptnt_mm.models.pyramid_tnt import ARCHS
 
 NARROW = MICRO_ARCH | dict(outer_dims=(2, 4, 4, 4), outer_heads=(1, 1, 1, 1))
 
@@ -16,7 +15,7 @@ NARROW = MICRO_ARCH | dict(outer_dims=(2, 4, 4, 4), outer_heads=(1, 1, 1, 1))
     ('options', 'message'),
     [
         (dict(arch='smal'), "unknown arch 'smal': did you mean 'small'?"),
-        (dict(arch='resnet50'), f'expected one of {", ".join(full_names(ARCHS))}'),
+        (dict(arch='resnet50'), f'expected one of {", ".join(full_names(PyramidTNT.archs))}'),
         (dict(arch='S'), "unknown arch 'S': did you mean 's'?"),
         (dict(arch=None), 'unknown arch None'),
         (dict(arch=['tiny']), "unknown arch ['tiny']"),

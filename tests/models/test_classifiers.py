@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from ptnt_mm.models import PlainClassifier, PyramidTNTClassifier
-from ptnt_mm.models.classifiers import classifiers
 
 from . import golden
 
@@ -51,10 +50,3 @@ def test_options_reach_the_backbone(micro_arch):
     assert type(model.stages[0].blocks[0].se_layer).__name__ == 'SqueezeExcite'
     assert model.stages[0].blocks[0].outer_attn.eager
     assert model.outer_pos.shape == (1, 24 * 24, 8)
-
-
-def test_the_prefix_of_pyramid_tnt_may_be_left_out():
-    """Configs and ``ptnt new`` call it ptnt_s."""
-    names = classifiers()
-    assert names['ptnt_s'] == names['ptnt_small'] == names['small'] == names['s']
-    assert names['tnt_s'] != names['s'] and '' not in names

@@ -8,8 +8,6 @@ import torch
 from timm.models.vision_transformer import VisionTransformer
 
 from ptnt_mm.models import CPVT, PlainClassifier
-from ptnt_mm.models.cpvt import CPVT_ARCHS
-from ptnt_mm.models.pegs import PEG
 from ptnt_mm.models.position_tables import OffsetBiasTable, OffsetKeyTable
 from ptnt_mm.models.tokens import map_to_tokens
 
@@ -210,7 +208,7 @@ def test_parameters_are_those_of_deit_with_a_convolution_for_the_table():
     """DeiT has 5.72, 22.05 and 86.57 M, 197 tokens in its table among them."""
     deit = dict(tiny=5.717416e6, small=22.050664e6, base=86.567656e6)
     with torch.device('meta'):
-        for arch, row in CPVT_ARCHS.items():
+        for arch, row in CPVT.archs.items():
             model = PlainClassifier(dict(type='CPVT', arch=arch))
             number = sum(p.numel() for p in model.parameters())
             assert number == deit[arch] - 197 * row['dim'] + 10 * row['dim']
@@ -263,8 +261,8 @@ def test_class_tokens_that_are_not_there():
     [('reflect', 3, 2), ('reflect', 5, 3), ('circular', 5, 2), ('circular', 7, 3)],
 )
 def test_a_grid_that_is_smaller_than_the_padding(mode, kernel_size, least):
-    peg = PEG(4, kernel_size, mode)
-    peg(torch.zeros(1, least**2, 4), (least, least))
+    model = build(position=dict(type='peg', kernel_size=kernel_size, padding_mode=mode))
+    model(torch.zeros(1, 3, 16 * least, 16 * least))
     message = f"'{mode}': it needs a grid of at least {least}x{least} tokens for this kernel"
     with pytest.raises(ValueError, match=message):
-        peg(torch.zeros(1, least * (least - 1), 4), (least, least - 1))
+        model(torch.zeros(1, 3, 16 * least, 16 * (least - 1)))

@@ -9,7 +9,6 @@ from torch import Tensor
 
 from ptnt_mm.models import PyramidTNT
 from ptnt_mm.models.kernels import forms
-from ptnt_mm.models.pyramid_tnt import ARCHS
 
 from . import golden
 
@@ -71,7 +70,7 @@ def test_outputs_in_single_precision(height, width):
 
 def test_a_quarter_of_the_area_of_detection(micro_arch):
     """Attention in slices of one head's queries, and of several heads; one block has no words."""
-    tiny = {key: ARCHS['tiny'][key] for key in micro_arch}
+    tiny = {key: PyramidTNT.archs['tiny'][key] for key in micro_arch}
     eager, fused = pair(dict(tiny, depths=(1, 2, 1, 1)))
     image = golden.image(1, 400, 672)
     (outputs, grads), (expected, expected_grads) = gradients(fused, image), gradients(eager, image)

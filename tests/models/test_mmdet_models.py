@@ -9,8 +9,6 @@ from mmengine.structures import InstanceData
 from torch import Tensor, nn
 
 from ptnt_mm import get_config
-from ptnt_mm.models.mmdet_models import InstanceTTAModel
-from ptnt_mm.models.pegs import MaskedPEG
 
 from . import golden
 
@@ -18,11 +16,12 @@ HEIGHT, WIDTH = 20, 30
 
 
 @pytest.fixture
-def merger() -> InstanceTTAModel:
+def merger() -> nn.Module:
     module = nn.Identity()
     module.test_step = None  # only merging is tested
     settings = ConfigDict(nms=dict(type='nms', iou_threshold=0.5), max_per_img=2)
-    return InstanceTTAModel(module=module, tta_cfg=settings)
+    model = get_config('demo_mask_rcnn_ptnt_ti').tta_model
+    return MODELS.build(dict(model, module=module, tta_cfg=settings))
 
 
 def view(boxes: list[list[float]], scores: list[float], direction: str | None) -> DetDataSample:
@@ -41,7 +40,7 @@ def view(boxes: list[list[float]], scores: list[float], direction: str | None) -
     return sample
 
 
-def merge(merger: InstanceTTAModel, *views: DetDataSample) -> tuple[Tensor, Tensor, Tensor]:
+def merge(merger: nn.Module, *views: DetDataSample) -> tuple[Tensor, Tensor, Tensor]:
     (sample,) = merger.merge_preds([list(views)])
     found = sample.pred_instances
     return found.bboxes, found.scores, found.masks
@@ -84,8 +83,20 @@ def test_nothing_found_is_no_error(merger):
 HW = (4, 6)
 
 
-def peg() -> MaskedPEG:
-    return golden.filled(MaskedPEG(8)).eval()
+@pytest.fixture(scope='module')
+def detector() -> nn.Module:
+    settings = get_config('detr_r50_peg_50e').model
+    settings.backbone.update(depth=18, init_cfg=None)
+    settings.neck.in_channels = [512]
+    with DefaultScope.overwrite_default_scope('mmdet'):
+        model = MODELS.build(settings).eval()
+    golden.filled(model.peg)
+    return model
+
+
+@pytest.fixture
+def peg(detector: nn.Module) -> nn.Module:
+    return detector.peg
 
 
 def padded(rows: int, columns: int) -> torch.Tensor:
@@ -95,49 +106,42 @@ def padded(rows: int, columns: int) -> torch.Tensor:
     return mask.flatten(1)
 
 
-def test_masked_places_keep_their_value():
-    tokens, mask = torch.randn(2, 24, 8), torch.cat([padded(3, 5), padded(4, 6)])
-    found = peg()(tokens, HW, mask)
+def test_masked_places_keep_their_value(peg):
+    tokens, mask = torch.randn(2, 24, 256), torch.cat([padded(3, 5), padded(4, 6)])
+    found = peg(tokens, HW, mask)
     assert torch.equal(found[mask], tokens[mask])
     changed = (found - tokens).abs().amax(dim=2) > 0
     assert changed[~mask].all()
 
 
-def test_it_adds_a_convolution_with_norm_and_relu():
-    module, tokens = peg(), torch.randn(2, 24, 8)
+def test_it_adds_a_convolution_with_norm_and_relu(peg):
+    tokens = torch.randn(2, 24, 256)
     on_map = tokens.mT.unflatten(2, HW)
-    expected = on_map + module.norm(module.conv(on_map)).relu()
-    assert module.conv.bias is None and module.conv.groups == 8
-    torch.testing.assert_close(module(tokens, HW, None), expected.flatten(2).mT)
+    expected = on_map + peg.norm(peg.conv(on_map)).relu()
+    assert peg.conv.bias is None and peg.conv.groups == 256
+    torch.testing.assert_close(peg(tokens, HW, None), expected.flatten(2).mT)
 
 
-def test_an_image_does_not_see_how_far_its_batch_is_padded():
+def test_an_image_does_not_see_how_far_its_batch_is_padded(peg):
     """Alone, or padded with anything to the size of a larger image."""
-    module, image = peg(), torch.randn(1, 8, 3, 5)
-    alone = module(image.flatten(2).mT, (3, 5), None)
-    batch = torch.randn(1, 8, *HW)
+    image = torch.randn(1, 256, 3, 5)
+    alone = peg(image.flatten(2).mT, (3, 5), None)
+    batch = torch.randn(1, 256, *HW)
     batch[:, :, :3, :5] = image
     mask = padded(3, 5)
-    found = module(batch.flatten(2).mT, HW, mask)
+    found = peg(batch.flatten(2).mT, HW, mask)
     torch.testing.assert_close(found[~mask], alone[0])
 
 
-def test_the_detector_gives_it_the_grid_and_the_mask():
-    from mmdet.structures import DetDataSample
-
-    settings = get_config('detr_r50_peg_50e').model
-    settings.backbone.update(depth=18, init_cfg=None)
-    settings.neck.in_channels = [512]
-    with DefaultScope.overwrite_default_scope('mmdet'):
-        model = MODELS.build(settings).eval()
+def test_the_detector_gives_it_the_grid_and_the_mask(detector):
     seen = {}
-    model.peg.register_forward_hook(lambda _, args, out: seen.update(hw=args[1], mask=args[2]))
+    detector.peg.register_forward_hook(lambda _, args, out: seen.update(hw=args[1], mask=args[2]))
     samples = [
         DetDataSample(metainfo=dict(img_shape=shape, batch_input_shape=(96, 128)))
         for shape in ((64, 96), (96, 128))
     ]
-    inputs, _ = model.pre_transformer((torch.randn(2, 256, 3, 4),), samples)
-    memory = model.forward_encoder(**inputs)['memory']
+    inputs, _ = detector.pre_transformer((torch.randn(2, 256, 3, 4),), samples)
+    memory = detector.forward_encoder(**inputs)['memory']
     assert memory.shape == (2, 12, 256)
     assert seen['hw'] == (3, 4)
     assert seen['mask'].sum(dim=1).tolist() == [6, 0]

@@ -10,7 +10,6 @@ from mmengine.registry import MODELS
 
 from ptnt_mm.models import TNT
 from ptnt_mm.models.position_tables import resize_grid
-from ptnt_mm.models.tnt import TNT_ARCHS
 from ptnt_mm.weights.identity import describe_network
 from ptnt_mm.weights.pretrained import load_pretrained
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
@@ -85,7 +84,7 @@ def test_it_is_timms_as_the_file_has_it(size):
 @pytest.mark.parametrize('size', [224, 384])
 @torch.inference_mode()
 def test_it_is_timms(size):
-    reference = timms(TNT_ARCHS['small'], size)
+    reference = timms(TNT.archs['small'], size)
     model = TNT('small', pretrain_img_size=size).eval()
     report = load_pretrained(model, reference.state_dict(), logger='silent')
     assert len(report.loaded) == len(model.state_dict()) and not report.unused

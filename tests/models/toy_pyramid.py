@@ -2,8 +2,8 @@
 
 from torch import Tensor, nn
 
+from ptnt_mm.models import PyramidTNT
 from ptnt_mm.models.blocks import NestedBlock
-from ptnt_mm.models.pyramid_tnt import PyramidTNT
 from ptnt_mm.models.tokens import WORD_SIDE, map_to_tokens, tokens_to_map
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from repository import ROOT
 
+from ptnt_mm import __version__
 from ptnt_mm.utils.versions import FORKS, VERSIONS, installed, is_within, provider
-from ptnt_mm.version import __version__
 from ptnt_mm.workbench.export.formats import OLDEST_TORCH
 
 BOUND = re.compile(rf'\b({"|".join(VERSIONS)})((?:,?[<>]=?\d[\d.]*)+)')

@@ -19,7 +19,6 @@ from mmengine.logging import HistoryBuffer
 from ptnt_mm.utils.text import first_few
 from ptnt_mm.weights.reader import pickle_reader
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
-from ptnt_mm.weights.reader.files import require_checkpoint
 from ptnt_mm.weights.reader.read import (
     cache_path,
     local_file,
@@ -27,6 +26,7 @@ from ptnt_mm.weights.reader.read import (
     reading_safely,
     refuse_forced_unsafe_loading,
 )
+from ptnt_mm.workbench.cli.main import run
 
 
 @pytest.fixture
@@ -511,13 +511,14 @@ def test_metadata_of_another_kind(tmp_path, strange, entry, wrap):
         read_checkpoint(tmp_path / 'a.pth')
 
 
-def test_a_checkpoint_may_be_in_the_home_folder_or_at_an_address(tmp_path: Path, monkeypatch):
+def test_a_checkpoint_may_be_in_the_home_folder_or_at_an_address(
+    tmp_path: Path, monkeypatch, capsys
+):
     monkeypatch.setenv('HOME', str(tmp_path))
     torch.save({'w': torch.zeros(1)}, tmp_path / 'w.pth')
-    require_checkpoint('~/w.pth')
+    assert run('checkpoint', ['inspect', '~/w.pth']) == 0
+    assert run('checkpoint', ['inspect', '~/x.pth']) == 1
+    assert 'no such file' in capsys.readouterr().err
     assert local_file('~/w.pth') == tmp_path / 'w.pth'
-    with pytest.raises(CheckpointError, match='no such file'):
-        require_checkpoint('~/x.pth')
     address = 'https://example.org/w.pth'
-    require_checkpoint(address)
     assert local_file(address) == cache_path(address)
