@@ -13,10 +13,10 @@ from PIL import Image
 from torch import nn
 
 import ptnt_mm
+from ptnt_mm.api import load_predictor
+from ptnt_mm.registry import HOOKS
 from ptnt_mm.workbench.config.view import ConfigView
-from ptnt_mm.workbench.engine.drawing import DrawPredictionsHook
 from ptnt_mm.workbench.engine.evaluation_outputs import add_drawing
-from ptnt_mm.workbench.inference.load import load_predictor
 from ptnt_mm.workbench.inference.predictor import Predictor
 from ptnt_mm.workbench.inference.results import Results, closing_lines
 
@@ -153,8 +153,8 @@ def test_truth_and_best_classes_are_written_for_each_image(tmp_path: Path):
     )
     add_drawing(ConfigView(config), tmp_path / 'shown')
     (settings,) = config.custom_hooks
-    assert settings.pop('type') == 'DrawPredictionsHook'
-    hook = DrawPredictionsHook(**settings)
+    assert settings['type'] == 'DrawPredictionsHook'
+    hook = HOOKS.build(settings)
     data = SimpleNamespace(dataset=SimpleNamespace(metainfo=dict(classes=CLASSES)))
     hook.before_test(SimpleNamespace(model=model, cfg=config, test_dataloader=data))
     samples = []

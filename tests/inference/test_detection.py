@@ -9,8 +9,8 @@ from configs.models import build, narrow
 from mmengine.structures import InstanceData
 
 import ptnt_mm
+from ptnt_mm.api import load_predictor
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.workbench.inference.load import load_predictor
 from ptnt_mm.workbench.inference.predictor import Predictor
 
 from .samples import CLASSES, NAME, photograph, save

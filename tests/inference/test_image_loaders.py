@@ -14,9 +14,9 @@ from PIL import Image
 
 import ptnt_mm
 from ptnt_mm import api
+from ptnt_mm.api import load_predictor
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.inference.image_loaders import LoadedImage
-from ptnt_mm.workbench.inference.load import load_predictor
 from ptnt_mm.workbench.inference.predictor import Predictor
 
 from .samples import CLASSES, NAME, SEGMENTER, photograph, save, write_segmenter

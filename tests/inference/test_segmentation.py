@@ -16,11 +16,11 @@ from repository import ROOT
 
 import ptnt_mm
 from configs import models
+from ptnt_mm.api import load_predictor
 from ptnt_mm.utils.colours import class_colours
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.export.supported_models import build_network
 from ptnt_mm.workbench.inference import segmentation
-from ptnt_mm.workbench.inference.load import load_predictor
 from ptnt_mm.workbench.inference.predictor import Predictor
 from ptnt_mm.workbench.inference.results import Results, closing_lines
 

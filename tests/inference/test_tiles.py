@@ -12,14 +12,13 @@ from blobs import SQUARES, Blobs, picture
 from exported import export_detector
 from pycocotools import mask as coco
 
+from ptnt_mm.api import infer, load_predictor
 from ptnt_mm.deploy import Detections
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.cli.main import run as run_command
 from ptnt_mm.workbench.data.masks import encode_mask, encode_patch
 from ptnt_mm.workbench.data.tiles import Tiling
 from ptnt_mm.workbench.inference.detection import ExportedDetector
-from ptnt_mm.workbench.inference.infer import infer
-from ptnt_mm.workbench.inference.load import load_predictor
 
 from .samples import NAME, photograph
 
