@@ -35,7 +35,9 @@ def test_table_json_and_figures(capsys, tmp_path):
     # Three passes' work in a training step; the fused form counts as the published one.
     ours, published = found['rows'][:2]
     assert ours['multiply_adds'] == published['multiply_adds'] > 2e8
-    assert torch.__version__.startswith(found['machine']['torch'])
+    machine = found['machine']
+    assert torch.__version__.startswith(machine['torch'])
+    assert machine['vectors'] == torch.backends.cpu.get_cpu_capability()
     for name in ('speed_memory.png', 'size.png'):
         assert (out / name).read_bytes().startswith(b'\x89PNG')
     status, _, errors = run(capsys, '--models', 'ptnt_ti', *SMALL, '--out', out)

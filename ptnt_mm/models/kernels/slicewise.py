@@ -1,21 +1,22 @@
 """Attention with a bias in slices that stay in a CPU's cache (ours).
 
 :func:`slicewise` is a custom operator: the logits and the bias of a few queries at a time stay in
-the cache, forward and backward.
+the cache, forward and backward. Each thread has its own queries.
 """
 
 import math
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 
 import torch
 from torch import Tensor
 
 from ptnt_mm.models.kernels.memory import transforms_active
+from ptnt_mm.models.kernels.threads import in_threads
 from ptnt_mm.models.position_tables import Factors
 
 LOGITS = 3 * 2**17
-"""Logits of a slice for each thread, which take 1.5 MiB (``docs/research/performance.md``)."""
+"""Logits of a slice, which take 1.5 MiB (``docs/research/performance.md``)."""
 
 STEP = 16
 """Slices have a multiple of this many queries, a vector of AVX-512."""
@@ -50,13 +51,29 @@ def slicewise(q: Tensor, k: Tensor, v: Tensor, factors: Factors) -> Tensor:
 def _attend(
     q: Tensor, k: Tensor, v: Tensor, queries: Tensor, rows: Tensor, columns: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """The attention's output and its log-sum-exp (B, heads, N, 1), which the backward pass needs.
+    """The output, and its log-sum-exp (B, heads, N, 1), which the backward pass needs."""
+    k, v = k.contiguous(), v.contiguous()
+    outputs, sums = torch.empty_like(q), q.new_empty(*q.shape[:-1], 1)
+    attend = partial(_attend_part, k, v, rows, columns * LOG2_E)
+    in_threads(attend, _parts(q, queries, outputs, sums))
+    return outputs, sums
+
+
+def _attend_part(
+    k: Tensor,
+    v: Tensor,
+    rows: Tensor,
+    columns: Tensor,
+    q: Tensor,
+    queries: Tensor,
+    outputs: Tensor,
+    sums: Tensor,
+) -> None:
+    """Write the output and the log-sum-exp of some queries.
 
     Logits are in base 2: on an AMD, torch's exp takes three times as long as exp2, as it calls MKL.
     """
     scale = q.shape[-1] ** -0.5 * LOG2_E
-    k, v, columns = k.contiguous(), v.contiguous(), columns * LOG2_E
-    outputs, sums = torch.empty_like(q), q.new_empty(*q.shape[:-1], 1)
     size = _slice_size(q, k)
     buffer = _buffer(q, k, size)
     for image in range(len(q)):
@@ -70,7 +87,7 @@ def _attend(
             totals = weights.sum(dim=1, keepdim=True)
             torch.bmm(weights.mT, v_, out=outputs_).div_(totals.mT)
             torch.add(highest.mT, totals.mT.log2(), out=sums_)
-    return outputs, sums.div_(LOG2_E)
+    sums.div_(LOG2_E)
 
 
 def _attend_backward(
@@ -84,12 +101,35 @@ def _attend_backward(
     outputs: Tensor,
     sums: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Gradients of q, k, v and ``queries``, with weights recomputed from the log-sum-exp."""
-    scale = q.shape[-1] ** -0.5
-    k, v, columns_2 = k.contiguous(), v.contiguous(), columns * LOG2_E
+    """Gradients of q, k, v and ``queries``."""
+    k, v = k.contiguous(), v.contiguous()
     grad_q, grad_queries = torch.empty_like(q), torch.zeros_like(queries)
-    grad_k, grad_v = torch.zeros_like(k), torch.zeros_like(v)
     means = (grad * outputs).sum(dim=-1, keepdim=True)
+    attend_backward = partial(_attend_part_backward, k, v, rows, columns)
+    parts = _parts(q, queries, grad, sums, means, grad_q, grad_queries)
+    grad_k, grad_v = map(sum, zip(*in_threads(attend_backward, parts), strict=True))
+    return grad_q, grad_k, grad_v, grad_queries
+
+
+def _attend_part_backward(
+    k: Tensor,
+    v: Tensor,
+    rows: Tensor,
+    columns: Tensor,
+    q: Tensor,
+    queries: Tensor,
+    grad: Tensor,
+    sums: Tensor,
+    means: Tensor,
+    grad_q: Tensor,
+    grad_queries: Tensor,
+) -> tuple[Tensor, Tensor]:
+    """Write the gradients of some queries; return theirs of k and v.
+
+    Their weights are recomputed from the log-sum-exp.
+    """
+    scale, columns_2 = q.shape[-1] ** -0.5, columns * LOG2_E
+    grad_k, grad_v = torch.zeros_like(k), torch.zeros_like(v)
     size = _slice_size(q, k)
     weights_buffer, logits_buffer = _buffer(q, k, size), _buffer(q, k, size)
     for image in range(len(q)):
@@ -108,15 +148,23 @@ def _attend_backward(
             grad_k_.baddbmm_(logits, q_, alpha=scale)
             torch.bmm(logits.mT, k_, out=grad_q_)
             grad_queries_.add_(_shrink(logits, rows, columns))
-    return grad_q.mul_(scale), grad_k, grad_v, grad_queries
+    grad_q.mul_(scale)
+    return grad_k, grad_v
+
+
+def _parts(*of_queries: Tensor) -> list[tuple[Tensor, ...]]:
+    """Split tensors (B, heads, N, ...) by queries: a part for each thread of torch."""
+    places = of_queries[0].shape[2]
+    each = _even_part(places, math.ceil(places / torch.get_num_threads()), STEP)
+    return list(zip(*(tensor.split(each, dim=2) for tensor in of_queries), strict=True))
 
 
 def _slice_size(q: Tensor, k: Tensor) -> tuple[int, int]:
-    """Heads and queries of a slice: equally many heads and about ``LOGITS`` for each thread."""
-    threads, (heads, places) = torch.get_num_threads(), q.shape[1:3]
+    """Heads and queries of a slice of about ``LOGITS`` logits."""
+    heads, places = q.shape[1:3]
     most = max(1, LOGITS // k.shape[2])
-    heads_each = _even_part(heads, max(1, most // places) * threads, threads)
-    return min(heads, heads_each), _even_part(places, most, STEP)
+    heads_each = _even_part(heads, max(1, most // places), 1)
+    return heads_each, _even_part(places, most, STEP)
 
 
 def _even_part(length: int, most: int, step: int) -> int:

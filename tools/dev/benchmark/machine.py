@@ -14,10 +14,16 @@ _PACKAGES = ('torch', 'mmengine', 'mmcv', 'mmcv-lite', 'mmdet', 'numpy')
 
 def describe_machine(device: str, threads: int) -> dict[str, Any]:
     """Describe the date, the hardware and the package versions of a measurement."""
+    if device == 'cpu':
+        # What torch uses, which may be less than the processor has.
+        vectors = torch.backends.cpu.get_cpu_capability()
+        hardware = dict(device=_processor(), vectors=vectors, caches=_caches())
+    else:
+        hardware = dict(device=torch.cuda.get_device_name(device))
     versions = {provider(package): installed(package) for package in _PACKAGES}
     return {
         'date': datetime.date.today().isoformat(),
-        'device': _processor() if device == 'cpu' else torch.cuda.get_device_name(device),
+        **hardware,
         'threads': threads,
         'python': platform.python_version(),
         **{package: version for package, version in versions.items() if version},
@@ -25,11 +31,19 @@ def describe_machine(device: str, threads: int) -> dict[str, Any]:
 
 
 def _processor() -> str:
-    """Return the processor's name and vector extensions, as far as the system reports them."""
+    """The processor's name, as far as the system reports it."""
     cpuinfo = Path('/proc/cpuinfo')
     lines = cpuinfo.read_text(encoding='utf-8').splitlines() if cpuinfo.exists() else []
     values = dict(map(str.strip, line.split(':', 1)) for line in lines if ':' in line)
-    name = values.get('model name', platform.processor() or platform.machine())
-    flags = values.get('flags', '').split()
-    known = {'avx2': 'AVX2', 'avx512f': 'AVX-512', 'amx_bf16': 'AMX bfloat16'}
-    return ' '.join([name, *(label for flag, label in known.items() if flag in flags)])
+    return values.get('model name', platform.processor() or platform.machine())
+
+
+def _caches() -> str:
+    """Sizes of a core's caches for data, from the first level on; empty where none is reported."""
+    found = Path('/sys/devices/system/cpu/cpu0/cache').glob('index*')
+    facts = (
+        [(cache / name).read_text().strip() for name in ('level', 'type', 'size')]
+        for cache in found
+    )
+    sizes = {level: size for level, kind, size in facts if kind != 'Instruction'}
+    return ' '.join(size for _, size in sorted(sizes.items()))
