@@ -1,5 +1,6 @@
 """Finding and reading the data sets of a config."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,14 @@ def test_another_kind_of_data_set_is_skipped_and_reported(demo: Demo):
     (finding,) = findings
     assert finding.severity is Severity.NOTE
     assert 'VOCDataset does not read files like CocoDataset: its annotations' in str(finding)
+
+
+def test_folders_are_listed_once(demo: Demo, monkeypatch: pytest.MonkeyPatch):
+    """Faster than to check each file."""
+    listed, scandir = [], os.scandir
+    monkeypatch.setattr(os, 'scandir', lambda path: listed.append(str(path)) or scandir(path))
+    demo.findings()
+    assert listed.count(str(demo.folder / 'train')) == 1
 
 
 def test_remote_data_is_skipped_and_reported(demo: Demo):
