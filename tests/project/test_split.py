@@ -15,9 +15,9 @@ from data.formats.voc import voc_beside
 from data.formats.yolo import darknet
 from PIL import Image, ImageOps
 
+from ptnt_mm.api import create_project
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.cli.main import run
-from ptnt_mm.workbench.project.create import create_project
 from ptnt_mm.workbench.project.split import split_off
 
 
