@@ -6,9 +6,9 @@ import cv2
 import pytest
 
 from ptnt_mm.utils.findings import Severity
-from ptnt_mm.workbench.check.trial.failed_steps import NOT_COMPLETED
 
 from .spoilt import (
+    NOT_COMPLETED,
     TRAIN_SET,
     Demo,
     Plant,

@@ -17,13 +17,12 @@ from torch import nn
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, Severity
 from ptnt_mm.workbench.check.inspection import Inspection, check_before_testing, read_data
-from ptnt_mm.workbench.check.trial.failed_steps import NOT_COMPLETED
 from ptnt_mm.workbench.check.trial.setup import model_for_trial, shrunk
 from ptnt_mm.workbench.config.build import build_model
 from ptnt_mm.workbench.config.tta import with_tta
 from ptnt_mm.workbench.config.view import ConfigView
 
-from .spoilt import Demo, MaskDemo, counted
+from .spoilt import NOT_COMPLETED, Demo, MaskDemo, counted
 
 MICRO_HEAD = dict(
     _delete_=True, type='PSPHead', in_channels=8, in_index=3, channels=8, num_classes=5,
