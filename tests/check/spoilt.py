@@ -19,6 +19,7 @@ from ptnt_mm.workbench.config.view import ConfigView
 
 SPLITS = ('train', 'val', 'test')
 TRAIN_SET = 'train_dataloader.dataset.'
+POSTSCRIPT = b'%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EOF\n'
 NOT_COMPLETED = 'this check could not be completed'
 
 

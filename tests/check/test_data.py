@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from ptnt_mm.utils.findings import Severity
 from ptnt_mm.workbench.check.inspection import Inspection, read_data
@@ -122,3 +123,30 @@ def test_the_quick_half_draws_a_sample_of_many_masks(demo: Demo):
         inspection = Inspection(demo.view(), ('train',), thorough=thorough)
         inspection.check_data()
         assert f'train: 5,001 masks{drawn}' in [*map(str, inspection.findings)]
+
+
+SCALE = dict(scale=(320, 320))
+TWO_SCALES = dict(type='RandomResize', scale=[(320, 320), (640, 640)], keep_ratio=True)
+
+
+@pytest.mark.parametrize(
+    ('width', 'step', 'is_found'),
+    [
+        (900, dict(type='Resize', keep_ratio=True, **SCALE), True),
+        (600, dict(type='Resize', keep_ratio=True, **SCALE), False),
+        (600, dict(type='RandomResize', ratio_range=(0.75, 1.3), **SCALE), False),
+        (600, dict(type='RandomResize', ratio_range=(0.75, 1.3), keep_ratio=True, **SCALE), True),
+        # mmdet's ms_3x configs name two scales.
+        (900, TWO_SCALES, True),
+        (600, TWO_SCALES, False),
+        (900, dict(type='Resize', **SCALE), False),
+        (900, dict(type='Resize', scale_factor=0.1, keep_ratio=True), False),
+    ],
+)
+def test_an_image_of_which_resizing_leaves_nothing(
+    demo: Demo, width: int, step: dict, is_found: bool
+):
+    Image.new('RGB', (width, 1)).save(demo.image('train', 3))
+    demo.set(pipeline=[dict(type='LoadImageFromFile'), step])
+    narrow = [one.what for one in demo.findings('images') if 'too narrow' in one.what]
+    assert len(narrow) == is_found and all(f'000003.jpg ({width}x1)' in what for what in narrow)
