@@ -29,8 +29,7 @@ from ptnt_mm.workbench.config.read import read_config
 from ptnt_mm.workbench.config.view import SPLITS, ConfigView
 from ptnt_mm.workbench.data.labels import Outcome
 from ptnt_mm.workbench.engine.work_dir import checkpoint_to_use, work_dir_of
-from ptnt_mm.workbench.project import backbone_table
-from ptnt_mm.workbench.project.backbone_table import row_of
+from ptnt_mm.workbench.project.backbones import find_backbone
 
 
 def files_of(root: Path) -> dict[Path, bytes]:
@@ -100,17 +99,22 @@ def test_other_backbones_are_wired_by_their_maps(
     assert not of_kind(found, Severity.ERROR)
 
 
-def test_a_backbone_may_be_a_class_with_dicts():
-    row = row_of('mmdet.ResNet(depth=18, norm_cfg=dict(type="GN", num_groups=[32]))')
-    assert row['settings'] == dict(
-        type='mmdet.ResNet', depth=18, norm_cfg=dict(type='GN', num_groups=[32])
-    )
+def test_a_backbone_may_be_a_class_with_dicts_and_lists():
+    norm = 'norm_cfg=dict(type="GN", num_groups=32)'
+    settings = find_backbone(
+        f'mmdet.ResNet(depth=18, {norm}, out_indices=[2])', None, 'mmdet'
+    ).settings
+    assert settings['norm_cfg'] == dict(type='GN', num_groups=32)
+    assert settings['out_indices'] == [2]
 
 
-def test_a_row_without_its_colours_is_named(monkeypatch):
-    monkeypatch.setattr(backbone_table, 'rows', lambda: dict(own=dict(settings={}, std=[1, 1, 1])))
-    with pytest.raises(UserError, match=r'the row of own in .*backbones.py has no mean: a row'):
-        row_of('own')
+def test_a_row_without_its_colours_is_named(tmp_path: Path, capsys, monkeypatch):
+    own = Config(dict(backbones=dict(own=dict(settings={}, std=[1, 1, 1]))))
+    monkeypatch.setattr(Config, 'fromfile', lambda file: own)
+    words = [str(darknet(tmp_path / 'data')), str(tmp_path / 'project'), '--backbone', 'own']
+    assert run('new', words) == 1
+    said = capsys.readouterr().err
+    assert re.search(r'the row of own in .*backbones.py has no mean: a row', said)
 
 
 def test_a_project_can_be_moved(untried, tmp_path: Path):
