@@ -169,7 +169,7 @@ def test_images_no_larger_than_a_tile_are_copied_byte_for_byte(tmp_path: Path):
 
 
 def test_one_image_at_a_time_is_in_memory(tmp_path: Path):
-    size = (1500, 1000)
+    size = (900, 600)
     images = [
         LabelledImage(
             save(tmp_path / f'{i}.png', Image.fromarray(colours(*size))),
@@ -181,7 +181,7 @@ def test_one_image_at_a_time_is_in_memory(tmp_path: Path):
     peaks = []
     for count in (1, 4):
         tracemalloc.start()
-        cut_images(images[:count], Tiling(500, 0), tmp_path, tmp_path / f'tiles of {count}')
+        cut_images(images[:count], Tiling(300, 0), tmp_path, tmp_path / f'tiles of {count}')
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < peaks[0] + math.prod(size)
@@ -189,7 +189,7 @@ def test_one_image_at_a_time_is_in_memory(tmp_path: Path):
 
 @pytest.mark.parametrize(('size', 'is_large'), [((6000, 6000), True), (SIZE, False)])
 def test_large_images_are_decoded_one_at_a_time(tmp_path: Path, size: tuple, is_large: bool):
-    files = [save(tmp_path / f'{i}.png', Image.new('1', size)) for i in range(4)]
+    files = [save(tmp_path / f'{i}.png', Image.new('1', size)) for i in range(3)]
     now, most = Counter(), []
 
     def use(image: Image.Image) -> None:
