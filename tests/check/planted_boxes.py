@@ -12,6 +12,7 @@ from pycocotools import mask as coco
 from ptnt_mm.utils.findings import Severity
 
 from .spoilt import (
+    POSTSCRIPT,
     TRAIN_SET,
     Demo,
     Plant,
@@ -116,6 +117,9 @@ DAMAGED = {
     ),
     # Images
     'a folder in place of an image': (file_of(as_folder), ERROR, 'train', '000003.jpg'),
+    'PostScript, which is not run': (
+        file_of(lambda file: file.write_bytes(POSTSCRIPT)), ERROR, 'train', 'not an image'
+    ),
     'a broken link': (file_of(dangling), ERROR, 'train', '000003.jpg'),
     'an image that only Pillow reads': (
         # A TIFF of 32-bit numbers.

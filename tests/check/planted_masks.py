@@ -12,6 +12,7 @@ from PIL import Image
 from ptnt_mm.utils.findings import Severity
 
 from .spoilt import (
+    POSTSCRIPT,
     TRAIN_SET,
     MaskDemo,
     Plant,
@@ -152,6 +153,12 @@ DAMAGED = {
     ),
     'JPEGs named PNG': (
         _masks(_pixels(lambda pixels: pixels, format='JPEG')), ERROR, 'train', '16 of 16 masks'
+    ),
+    'greys with alpha': (
+        _mask(lambda file: Image.open(file).convert('LA').save(file)), ERROR, 'train', '(LA)'
+    ),
+    'PostScript, which is not run': (
+        _mask(lambda file: file.write_bytes(POSTSCRIPT)), ERROR, 'train', 'not an image'
     ),
     'greys of 4 bits': (_masks(_greys_of(4)), ERROR, 'train', '16 of 16'),
     'val from 1 on, train from 0': (

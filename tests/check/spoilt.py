@@ -14,12 +14,13 @@ from PIL import Image
 
 from ptnt_mm.utils.findings import Finding, Severity
 from ptnt_mm.workbench.check.inspection import Inspection
-from ptnt_mm.workbench.check.trial.failed_steps import NOT_COMPLETED
 from ptnt_mm.workbench.config.read import apply_options, read_config
 from ptnt_mm.workbench.config.view import ConfigView
 
 SPLITS = ('train', 'val', 'test')
 TRAIN_SET = 'train_dataloader.dataset.'
+POSTSCRIPT = b'%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EOF\n'
+NOT_COMPLETED = 'this check could not be completed'
 
 
 class Partial(Inspection):

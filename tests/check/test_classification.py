@@ -1,6 +1,7 @@
 """A classifier's folders, labels, evaluators and training step; each fault is planted."""
 
 import shutil
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,6 @@ from mmengine.config import Config, ConfigDict
 
 from demo.crops import make_crops
 from ptnt_mm.utils.findings import Severity
-from ptnt_mm.workbench.check.image_lists import count_labels
 from ptnt_mm.workbench.check.network import check_normalisation
 from ptnt_mm.workbench.check.weights import describe_start
 from ptnt_mm.workbench.config.hosts import import_host
@@ -178,8 +178,17 @@ def test_the_start_names_the_weights():
     assert finding.severity == Severity.OK and 'tiny.pth' in str(finding)
 
 
-def test_labels_of_numpy_are_counted():
+def test_labels_of_numpy_and_lists_are_counted(labels: LabelDemo):
     """As in mmpretrain's DTD and StanfordCars."""
-    labels = [np.int64(2), np.uint8(2), 0, [0, 1], np.array([1])]
-    entries = [dict(gt_label=label) for label in labels] + [{}]
-    assert count_labels(entries) == {0: 2, 1: 2, 2: 2}
+    from mmpretrain.datasets import CustomDataset
+
+    kinds = cycle((int, np.int64, np.uint8, lambda number: [number], lambda n: np.array([n])))
+
+    class OtherLabels(CustomDataset):
+        def load_data_list(self) -> list[dict]:
+            entries = zip(super().load_data_list(), kinds, strict=False)
+            return [dict(entry, gt_label=kind(entry['gt_label'])) for entry, kind in entries]
+
+    usual = [one for one in labels.findings() if 'train: 4 classes of' in str(one)]
+    labels.set(type=OtherLabels)
+    assert usual and usual[0] in labels.findings()

@@ -12,13 +12,12 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity, error, note, of_kind, ok, summary, warning
 from ptnt_mm.workbench.check import inspection
 from ptnt_mm.workbench.check.inspection import check_before_testing, check_before_training
-from ptnt_mm.workbench.check.trial.failed_steps import NOT_COMPLETED
 from ptnt_mm.workbench.cli.main import run as run_command
 from ptnt_mm.workbench.config.hosts import HOSTS
 from ptnt_mm.workbench.config.safeguards import safeguard_names
 from ptnt_mm.workbench.config.view import ConfigView
 
-from .spoilt import TRAIN_SET, Demo
+from .spoilt import NOT_COMPLETED, TRAIN_SET, Demo
 
 HEAD = 'model.bbox_head.num_classes'
 

@@ -1,12 +1,13 @@
 """Finding and reading the data sets of a config."""
 
+import os
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from ptnt_mm.utils.findings import Severity
-from ptnt_mm.workbench.check import objects
-from ptnt_mm.workbench.check.coco_annotations import load_annotations
+from ptnt_mm.workbench.check.inspection import Inspection, read_data
 from ptnt_mm.workbench.config.hosts import import_host
 from ptnt_mm.workbench.config.view import ConfigView
 
@@ -32,13 +33,13 @@ def _host():
 def test_wrapped_data_sets_are_looked_into(demo: Demo, wrapped):
     config = demo.config()
     config.train_dataloader.dataset = wrapped(config.train_dataloader.dataset)
-    data, findings = load_annotations(ConfigView(config), ('train',))
-    assert findings == [] and len(data) == 1
+    data, findings = read_data(ConfigView(config), ('train',))
+    assert not counted([*findings]) and len(data) == 1
     assert len(data[0].file.images) == 16 and data[0].data_set.pipeline
 
 
 def test_one_file_is_read_once_for_all_splits(demo: Demo):
-    train, val = load_annotations(demo.view(), SPLITS)[0]
+    train, val = read_data(demo.view(), SPLITS)[0]
     assert (train.name, val.name) == ('train', 'val and test')
     # mmdet's copy of the file content is not kept.
     assert train.used and train.built.data_list == []
@@ -46,10 +47,19 @@ def test_one_file_is_read_once_for_all_splits(demo: Demo):
 
 def test_another_kind_of_data_set_is_skipped_and_reported(demo: Demo):
     demo.set(type='VOCDataset', ann_file='val.txt')
-    data, findings = load_annotations(demo.view(), ('train',))
+    data, findings = read_data(demo.view(), ('train',))
     assert data[0].file is None
-    assert [finding.severity for finding in findings] == [Severity.NOTE]
-    assert 'VOCDataset does not read files like CocoDataset: its annotations' in str(findings[0])
+    (finding,) = findings
+    assert finding.severity is Severity.NOTE
+    assert 'VOCDataset does not read files like CocoDataset: its annotations' in str(finding)
+
+
+def test_folders_are_listed_once(demo: Demo, monkeypatch: pytest.MonkeyPatch):
+    """Faster than to check each file."""
+    listed, scandir = [], os.scandir
+    monkeypatch.setattr(os, 'scandir', lambda path: listed.append(str(path)) or scandir(path))
+    demo.findings()
+    assert listed.count(str(demo.folder / 'train')) == 1
 
 
 def test_remote_data_is_skipped_and_reported(demo: Demo):
@@ -84,7 +94,7 @@ def test_labels_are_mmdets(demo: Demo):
 
     demo.edit_both(lambda content: content['categories'].insert(1, dict(id=9, name='other')))
     config = demo.config()
-    (data,) = load_annotations(ConfigView(config), ('train',))[0]
+    (data,) = read_data(ConfigView(config), ('train',))[0]
     with DefaultScope.overwrite_default_scope('mmdet'):
         assert DATASETS.build(config.train_dataloader.dataset).cat2label == data.labels
 
@@ -99,12 +109,44 @@ def test_classes_of_data_sets_of_objects_are_compared(demo: Demo, kind: str, com
     assert ('val: the classes are ball; those of train are ball, coin' in said) is compared
 
 
-def test_the_quick_half_draws_a_sample_of_the_masks(demo: Demo, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(objects, '_SAMPLE', 5)
+def test_the_quick_half_draws_a_sample_of_many_masks(demo: Demo):
+    def repeat_as_triangles(content: dict) -> None:
+        many = (content['annotations'] * 200)[:5001]
+        for number, one in enumerate(many):
+            x, y, w, h = one['bbox']
+            many[number] = dict(one, id=number, segmentation=[[x, y, x + w, y, x, y + h]])
+        content['annotations'] = many
+
     demo.name = 'demo_mask_rcnn_ptnt_ti'
-    view = demo.view()
-    data, _ = load_annotations(view, ('train',))
-    (sample,) = objects.check_object_masks(data, view, thorough=False)
-    assert sample.severity is Severity.OK and sample.what.endswith('of them drawn')
-    (whole,) = objects.check_object_masks(data, view, thorough=True)
-    assert whole.what == f'{len(data[0].file.annotations)} masks'
+    demo.edit('train', repeat_as_triangles)
+    for thorough, drawn in ((False, ', 2501 of them drawn'), (True, '')):
+        inspection = Inspection(demo.view(), ('train',), thorough=thorough)
+        inspection.check_data()
+        assert f'train: 5,001 masks{drawn}' in [*map(str, inspection.findings)]
+
+
+SCALE = dict(scale=(320, 320))
+TWO_SCALES = dict(type='RandomResize', scale=[(320, 320), (640, 640)], keep_ratio=True)
+
+
+@pytest.mark.parametrize(
+    ('width', 'step', 'is_found'),
+    [
+        (900, dict(type='Resize', keep_ratio=True, **SCALE), True),
+        (600, dict(type='Resize', keep_ratio=True, **SCALE), False),
+        (600, dict(type='RandomResize', ratio_range=(0.75, 1.3), **SCALE), False),
+        (600, dict(type='RandomResize', ratio_range=(0.75, 1.3), keep_ratio=True, **SCALE), True),
+        # mmdet's ms_3x configs name two scales.
+        (900, TWO_SCALES, True),
+        (600, TWO_SCALES, False),
+        (900, dict(type='Resize', **SCALE), False),
+        (900, dict(type='Resize', scale_factor=0.1, keep_ratio=True), False),
+    ],
+)
+def test_an_image_of_which_resizing_leaves_nothing(
+    demo: Demo, width: int, step: dict, is_found: bool
+):
+    Image.new('RGB', (width, 1)).save(demo.image('train', 3))
+    demo.set(pipeline=[dict(type='LoadImageFromFile'), step])
+    narrow = [one.what for one in demo.findings('images') if 'too narrow' in one.what]
+    assert len(narrow) == is_found and all(f'000003.jpg ({width}x1)' in what for what in narrow)

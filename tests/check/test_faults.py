@@ -6,12 +6,13 @@ import cv2
 import pytest
 
 from ptnt_mm.utils.findings import Severity
-from ptnt_mm.workbench.check.trial.failed_steps import NOT_COMPLETED
 
 from .spoilt import (
+    NOT_COMPLETED,
     TRAIN_SET,
     Demo,
     Plant,
+    all_of,
     assert_one_names,
     changed,
     counted,
@@ -129,8 +130,11 @@ FAULTS = {
         lambda demo: demo.image('train', 3).unlink(), ERROR, 'train', '1 of 16 images'
     ),
     'image with another ending': (
-        lambda demo: demo.image('train', 3).rename(demo.image('train', 3).with_suffix('.jpeg')),
-        ERROR, 'train', '000003.jpeg',
+        all_of(
+            changed('train', 'images', file_name='Second.jpg'),
+            lambda demo: demo.image('train', 2).rename(demo.folder / 'train' / 'SECOND.jpeg'),
+        ),
+        ERROR, 'train', 'there is SECOND.jpeg',
     ),
     'folder twice in the path': (
         lambda demo: demo.edit(

@@ -8,9 +8,9 @@ import pytest
 from PIL import Image
 
 from ptnt_mm.utils.findings import Severity
-from ptnt_mm.workbench.check.trial.failed_steps import NOT_COMPLETED
 
 from .spoilt import (
+    NOT_COMPLETED,
     TRAIN_SET,
     MaskDemo,
     Plant,

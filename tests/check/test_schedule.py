@@ -1,21 +1,22 @@
 """Findings about the batch and the learning rate."""
 
-from types import SimpleNamespace
-
 import pytest
 from mmengine.config import Config
 
 from ptnt_mm.utils.findings import Severity
-from ptnt_mm.workbench.check.rules import ENDS_EARLY
-from ptnt_mm.workbench.check.schedule import check_learning_rate, check_lengths
+from ptnt_mm.workbench.check.inspection import Inspection
 from ptnt_mm.workbench.config.view import ConfigView
+
+from .spoilt import Demo, counted
 
 
 def _found(gpus: int = 1, **settings: object) -> list[tuple[Severity, str]]:
     optimizer = dict(type='AdamW', lr=1e-4)
     base = dict(train_dataloader=dict(batch_size=2), optim_wrapper=dict(optimizer=optimizer))
-    findings = check_learning_rate(ConfigView(Config({**base, **settings})), gpus)
-    return [(finding.severity, str(finding)) for finding in findings]
+    inspection = Inspection(ConfigView(Config({**base, **settings})), ('train',), gpus)
+    inspection.check_settings()
+    found = (one for one in inspection.findings if one.where == 'Learning rate')
+    return [(finding.severity, str(finding)) for finding in found]
 
 
 @pytest.mark.parametrize('scale', [dict(), dict(auto_scale_lr=dict(enable=False))])
@@ -39,10 +40,12 @@ def test_a_schedule_with_a_batch(gpus: int, enable: bool, severity: Severity, wo
     assert found[0] == severity and words in found[1]
 
 
-def test_a_schedule_by_iterations_that_ends_early_has_the_advice_of_the_rule():
-    data = SimpleNamespace(trains=True, images=range(20))
-    schedule = dict(type='PolyLR', by_epoch=False, end=30)
-    train = dict(train_cfg=dict(max_epochs=10), train_dataloader=dict(batch_size=2))
-    (found,) = check_lengths(ConfigView(Config(dict(train, param_scheduler=schedule))), [data], 1)
-    assert (found.advice, found.severity) == (ENDS_EARLY[1], Severity.WARNING)
-    assert 'ends after 30 of 100 iterations: the rest' in str(found)
+def test_a_schedule_by_iterations_that_ends_early_has_the_advice_of_the_rule(demo: Demo):
+    demo.options |= {
+        'param_scheduler': [dict(type='PolyLR', by_epoch=False, end=30)],
+        'train_cfg.max_epochs': 10,
+        'train_dataloader.batch_size': 2,
+    }
+    (found,) = (one for one in counted(demo.findings()) if one.where == 'param_scheduler')
+    assert found.severity is Severity.WARNING and 'train with `epochs`' in found.advice
+    assert 'ends after 30 of 80 iterations: the rest' in str(found)

@@ -5,16 +5,14 @@ from mmengine.config import Config
 from torch import nn
 
 from ptnt_mm.utils.findings import Severity
-from ptnt_mm.workbench.check.class_names import findings_of_names
-from ptnt_mm.workbench.check.image_lists import list_images
-from ptnt_mm.workbench.check.mask_settings import check_crops
+from ptnt_mm.workbench.check.inspection import read_data
 from ptnt_mm.workbench.check.network import check_built_heads, check_padding
 from ptnt_mm.workbench.config.build import build_model
 from ptnt_mm.workbench.config.hosts import import_host
 from ptnt_mm.workbench.config.view import ConfigView
 from ptnt_mm.workbench.data.class_masks import label_of_each_value
 
-from .spoilt import MaskDemo
+from .spoilt import MaskDemo, counted
 
 
 @pytest.fixture(autouse=True)
@@ -29,8 +27,8 @@ def test_a_subset_of_a_classs_own_names_keeps_its_values(masks: MaskDemo):
         metainfo=dict(_delete_=True, classes=('bicycle', 'background')),
     )
     (masks.folder / 'names.txt').write_text('000001\n000002')
-    (data,), findings = list_images(masks.view(), ('train',))
-    assert not findings and not data.why_not_built and len(data.images) == 2
+    (data,), findings = read_data(masks.view(), ('train',))
+    assert not counted([*findings]) and not data.why_not_built and len(data.images) == 2
     labels = label_of_each_value(data.built.reduce_zero_label, data.built.label_map)
     # Of the 21 classes, background is the first, aeroplane the second, bicycle the third.
     assert labels[[0, 1, 2, 20, 21]].tolist() == [1, 255, 0, 255, 21]
@@ -56,8 +54,7 @@ def test_colours_of_a_subset_are_those_of_all_classes(
     if colours:
         metainfo['palette'] = [(i, i, i) for i in range(colours)]
     masks.set(type='PascalVOCDataset', ann_file='names.txt', metainfo=metainfo)
-    (data,) = list_images(masks.view(), ('train',))[0]
-    found = [finding.what.partition(':')[0] for finding in findings_of_names(data)]
+    found = [one.what.partition(':')[0] for one in masks.findings() if one.where == 'train']
     assert [what for what in found if 'palette' in what] == wrong
 
 
@@ -77,8 +74,7 @@ def test_colours_of_a_subset_are_those_of_all_classes(
 def test_the_size_of_crops_is_that_of_the_last_step(masks: MaskDemo, steps: list, words: str):
     masks.set(pipeline=[dict(type='LoadAnnotations'), *steps])
     masks.options['model.data_preprocessor.size'] = (32, 64)
-    view = masks.view()
-    (finding,) = check_crops(list_images(view, ('train',))[0], view)
+    (finding,) = (one for one in masks.findings() if 'crops ' in one.what)
     assert words in str(finding)
 
 

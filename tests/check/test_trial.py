@@ -7,23 +7,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from mmdet.datasets import CocoDataset
 from mmdet.models.dense_heads import RetinaHead
-from mmengine.registry import MODELS
+from mmengine.config import Config
+from mmengine.registry import DATASETS, MODELS
 from mmengine.structures import BaseDataElement, InstanceData, PixelData
 from torch import nn
 
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.findings import Severity
-from ptnt_mm.workbench.check.inspection import check_before_testing, read_data
-from ptnt_mm.workbench.check.trial.evaluation import Evaluation
-from ptnt_mm.workbench.check.trial.failed_steps import NOT_COMPLETED, StepFailure, describe
+from ptnt_mm.utils.findings import Finding, Severity
+from ptnt_mm.workbench.check.inspection import Inspection, check_before_testing, read_data
 from ptnt_mm.workbench.check.trial.setup import model_for_trial, shrunk
-from ptnt_mm.workbench.check.trial.steps import train_once
 from ptnt_mm.workbench.config.build import build_model
 from ptnt_mm.workbench.config.tta import with_tta
 from ptnt_mm.workbench.config.view import ConfigView
 
-from .spoilt import Demo, MaskDemo
+from .spoilt import NOT_COMPLETED, Demo, MaskDemo, counted
 
 MICRO_HEAD = dict(
     _delete_=True, type='PSPHead', in_channels=8, in_index=3, channels=8, num_classes=5,
@@ -43,6 +42,18 @@ def _micro(masks: MaskDemo, micro_arch: dict) -> MaskDemo:
         'model.decode_head': MICRO_HEAD,
     }
     return masks
+
+
+def tried(
+    config: Config, *splits: str, model: nn.Module | None = None, gpus: int = 1
+) -> list[Finding]:
+    """The findings of the steps alone; without splits, those of a training step."""
+    view, splits = ConfigView(config), splits or ('train',)
+    inspection = Inspection(view, splits, gpus)
+    inspection.data, _ = read_data(view, splits)
+    inspection.model = model or model_for_trial(view)
+    inspection.check_steps()
+    return inspection.findings
 
 
 def test_an_image_shrinks_and_all_that_is_known_of_it():
@@ -71,26 +82,21 @@ def test_an_image_shrinks_and_all_that_is_known_of_it():
 
 def test_an_unreadable_image_is_skipped_as_in_training(masks: MaskDemo, micro_arch: dict):
     config = _micro(masks, micro_arch).config()
-    data, _ = read_data(ConfigView(config), ('train',))
-    model = build_model(config)
-    Path(data[0].sample_entries[0]['img_path']).write_text('no picture')
-    train_once(ConfigView(config), model, data, gpus=1)
+    masks.image('train', 1).write_text('no picture')
+    assert not counted(tried(config))
     config.custom_hooks = []
-    with pytest.raises(StepFailure):
-        train_once(ConfigView(config), model, data, gpus=1)
+    assert '000001.jpg' in str(tried(config))
 
 
 def test_batch_norm_gets_two_images_where_training_has_two(masks: MaskDemo, micro_arch: dict):
     config = _micro(masks, micro_arch).config()
     model = build_model(config)
-    data, _ = read_data(ConfigView(config), ('train',))
-    train_once(ConfigView(config), model, data, gpus=1)
+    assert not counted(tried(config, model=model))
     assert model.data_preprocessor.size == (192, 192)
     config.train_dataloader.batch_size = 1
-    train_once(ConfigView(config), model, data, gpus=2)
-    with pytest.raises(StepFailure) as failed:
-        train_once(ConfigView(config), model, data, gpus=1)
-    assert 'more than 1 value per channel' in describe(failed.value, ConfigView(config))[1]
+    assert not counted(tried(config, model=model, gpus=2))
+    (found,) = tried(config, model=model)
+    assert 'more than 1 value per channel' in found.what
 
 
 @MODELS.register_module()
@@ -117,13 +123,12 @@ def test_a_trial_leaves_files_and_random_numbers_alone(
     demo.options['val_evaluator.outfile_prefix'] = str(tmp_path / 'out' / 'results')
     config = demo.config()
     model = model_for_trial(ConfigView(config))
-    data, _ = read_data(ConfigView(config), ('train', 'val'))
     before = sorted(os.walk(tmp_path)), random.random(), np.random.rand(), torch.rand(1)
     random.seed(0), np.random.seed(0), torch.manual_seed(0)
     states = random.getstate(), torch.get_rng_state()
-    (found,) = Evaluation(ConfigView(config), 'val', model, data).check()
-    train_once(ConfigView(config), model, data, gpus=1)
-    assert found.severity is Severity.OK and 'coco/bbox_mAP_50' in found.what
+    trained, evaluated = tried(config, 'train', 'val', model=model)
+    assert trained.severity is evaluated.severity is Severity.OK
+    assert 'coco/bbox_mAP_50' in evaluated.what
     assert random.getstate() == states[0] and torch.equal(torch.get_rng_state(), states[1])
     assert sorted(os.walk(tmp_path)) == before[0]
     assert capfd.readouterr().out == ''
@@ -133,7 +138,6 @@ def test_a_model_that_finds_nothing_is_measured(demo: Demo, monkeypatch: pytest.
     demo.options['val_evaluator.metric_items'] = ['mAP', 'mAP_90']
     config = demo.config()
     model = build_model(config)
-    data, _ = read_data(ConfigView(config), ('val',))
 
     def nothing(batch: dict) -> list:
         (sample,) = batch['data_samples']
@@ -143,22 +147,39 @@ def test_a_model_that_finds_nothing_is_measured(demo: Demo, monkeypatch: pytest.
         return [sample]
 
     monkeypatch.setattr(model, 'test_step', nothing)
-    (found,) = Evaluation(ConfigView(config), 'val', model, data).check()
+    (found,) = tried(config, 'val', model=model)
     assert found.where == 'val_evaluator' and 'mAP_90' in found.what
 
 
+@DATASETS.register_module()
+class ManyImages:
+    """Not one that the check reads; as CIFAR10, it has all of its images in the trial."""
+
+    metainfo, loaded = dict(classes=('ball',)), []
+
+    def __init__(self, **settings):
+        self.loaded.clear()
+
+    def __len__(self) -> int:
+        return 5000
+
+    def __getitem__(self, i: int) -> dict:
+        self.loaded.append(i)
+        return dict(inputs=torch.zeros(3, 32, 32 + i // 2000))
+
+
 def test_a_data_set_of_many_images_is_not_loaded_as_a_whole(demo: Demo):
-    """Those that the check cannot read, such as CIFAR10, have all of their images."""
     demo.options['val_dataloader.batch_size'] = 4
-    loaded = []
+    demo.options['val_dataloader.dataset'] = dict(_delete_=True, type='ManyImages')
+    sizes = []
 
-    class Images(list):
-        def __getitem__(self, i: int) -> dict:
-            loaded.append(i)
-            return dict(inputs=torch.zeros(3, 32, 32 + i % 2))
+    class Model(nn.Module):
+        def test_step(self, batch: dict) -> list:
+            sizes.extend(image.shape[1:] for image in batch['inputs'])
+            return []
 
-    chosen = Evaluation(demo.view(), 'val', torch.nn.Identity(), ())._chosen(Images([0] * 5000))
-    assert len(chosen) == 2 and loaded == [0, 1250, 2500, 3750]
+    tried(demo.config(), 'val', model=Model())
+    assert sizes == [(32, 32), (32, 33)] and ManyImages.loaded == [0, 1250, 2500, 3750]
 
 
 def augmented(demo: Demo) -> ConfigView:
@@ -180,24 +201,28 @@ def test_evaluation_is_tried_before_testing(demo: Demo):
         check_before_testing(demo.view(), augmented(demo))
 
 
-def test_a_bug_in_the_check_does_not_stop_a_test(demo: Demo, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr('ptnt_mm.workbench.check.inspection.read_data', lambda *_: 1 / 0)
+@DATASETS.register_module()
+class NoNames(CocoDataset):
+    """With a class attribute that no data set of mmdet has like this."""
+
+    METAINFO = None
+
+
+def test_a_bug_in_the_check_does_not_stop_a_test(demo: Demo):
+    demo.options['test_dataloader.dataset.type'] = 'NoNames'
     (line,) = check_before_testing(demo.view())
-    assert NOT_COMPLETED in line and 'ZeroDivisionError' in line
+    assert NOT_COMPLETED in line and 'AttributeError' in line
 
 
 def test_a_failure_in_the_users_code_is_reported_with_its_line(demo: Demo, monkeypatch, capfd):
     config = demo.config()
     model = build_model(config)
-    data, _ = read_data(ConfigView(config), ('train',))
 
     def loss(*_, **__):
         raise IndexError('no such axis')
 
     monkeypatch.setattr(model.bbox_head, 'loss', loss)
     monkeypatch.setenv('PTNT_TRACEBACK', '1')
-    with pytest.raises(StepFailure) as failed:
-        train_once(ConfigView(config), model, data, gpus=1)
-    what = describe(failed.value, ConfigView(config))[1]
-    assert f'no such axis ({__file__}, line {loss.__code__.co_firstlineno + 1})' in what
+    (found,) = tried(config, model=model)
+    assert f'no such axis ({__file__}, line {loss.__code__.co_firstlineno + 1})' in found.what
     assert 'in loss' in capfd.readouterr().err

@@ -1,20 +1,23 @@
 """The doctor: each kind of broken thing gives a row, a command, and exit status 1."""
 
+import io
 import json
 import os
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from ptnt_mm.mmcv_ops import installation
 from ptnt_mm.utils.versions import FORKS, HOST_PACKAGES, VERSIONS
-from ptnt_mm.workbench.cli import diagnosis, probes
-from ptnt_mm.workbench.cli.diagnosis import BROKEN, OK, OPTIONAL, Row
+from ptnt_mm.workbench.cli import probes
 from ptnt_mm.workbench.cli.main import run
 
+OK, OPTIONAL, BROKEN = 'ok', 'optional', 'BROKEN'
 TESTED = {name: tested for name, (_, tested) in VERSIONS.items() if name != 'Python'}
 
 
@@ -68,9 +71,14 @@ def errors(monkeypatch):
     return found
 
 
-def row_of(what: str) -> Row:
-    rows, _ = diagnosis.examine()
-    return next(row for row in rows if row.what == what)
+def table() -> list[SimpleNamespace]:
+    with redirect_stdout(io.StringIO()) as printed, redirect_stderr(io.StringIO()):
+        run('doctor', ['--json', '-'])
+    return [SimpleNamespace(**row) for row in json.loads(printed.getvalue())]
+
+
+def row_of(what: str) -> SimpleNamespace:
+    return next(row for row in table() if row.what == what)
 
 
 def test_everything_fine(here, errors, monkeypatch, capsys):
@@ -79,7 +87,7 @@ def test_everything_fine(here, errors, monkeypatch, capsys):
         monkeypatch.delenv(name)
     assert run('doctor', []) == 0
     assert os.environ['GOMP_SPINCOUNT'] == '1000', 'as the other commands have it'
-    assert {row.verdict for row in diagnosis.examine()[0]} == {OK}
+    assert {row.verdict for row in table()} == {OK}
     assert 'to fix it' not in capsys.readouterr().out
 
 
@@ -127,7 +135,7 @@ def test_an_error_is_a_row(here, errors, capsys, name):
 def test_torch_is_blamed_for_what_needs_it(here, errors):
     errors.update(dict.fromkeys(probes.PROBES, "ModuleNotFoundError: No module named 'torch'"))
     del here['torch']
-    broken = [row for row in diagnosis.examine()[0] if row.verdict == BROKEN]
+    broken = [row for row in table() if row.verdict == BROKEN]
     assert [row.what for row in broken if row.fix != 'fix torch first'] == ['torch']
     assert broken[0].fix.endswith("pip install 'torch>=2.6'")
 
@@ -136,7 +144,7 @@ def test_hosts_and_what_they_need_are_optional(here, errors, capsys):
     for name in (*HOST_PACKAGES, 'mmcv-lite', 'setuptools'):
         del here[name]
     assert run('doctor', []) == 0
-    optional = [row.what for row in diagnosis.examine()[0] if row.verdict == OPTIONAL]
+    optional = [row.what for row in table() if row.verdict == OPTIONAL]
     assert optional == ['setuptools', 'mmcv', *HOST_PACKAGES]
     assert "'mmdet>=3.3,<3.4'" in row_of('mmdet').fix
     assert row_of('mmsegmentation').fix.endswith(' ftfy regex')
@@ -148,9 +156,8 @@ def test_hosts_and_what_they_need_are_optional(here, errors, capsys):
 )
 def test_nothing_is_broken_beside_any_transformers(here, errors, capsys, version, verdict):
     here['transformers'] = version
-    rows, _ = diagnosis.examine()
     found = {
-        row.what: row.verdict for row in rows if row.verdict != OK or row.what == 'transformers'
+        row.what: row.verdict for row in table() if row.verdict != OK or row.what == 'transformers'
     }
     assert found == ({'transformers': verdict} if version else {})
     assert run('doctor', []) == 0
@@ -173,7 +180,7 @@ def test_mmcv_lite_over_a_compiled_mmcv(here, errors):
 
 
 def test_the_forks(forks_here, errors):
-    assert {row.verdict for row in diagnosis.examine()[0]} == {OK}
+    assert {row.verdict for row in table()} == {OK}
     assert row_of('mmdet').found == '3.5.1 (onedl-mmdetection)'
     assert row_of('mmcv').found == '2.3.6 (onedl-mmcv)'
     forks_here['onedl-mmsegmentation'] = '1.3.0'
@@ -198,7 +205,7 @@ def test_operators_that_the_hosts_own_commands_do_not_find(here, errors, mmcv_fo
     assert (row.verdict, 'mmcv-ops install' in row.fix) == (OPTIONAL, True)
     errors['mmcv operators'] = "ModuleNotFoundError: No module named 'torchvision'"
     row = row_of('mmcv operators')
-    assert (row.verdict, row.fix) == (BROKEN, diagnosis.mmcv_command())
+    assert (row.verdict, row.fix) == (BROKEN, row_of('mmcv').fix)
 
 
 def test_commands_for_an_environment_without_pip(here, errors, monkeypatch):

@@ -1,6 +1,5 @@
 """Files, names and numbers on a command line are checked before torch is imported."""
 
-import json
 import re
 import subprocess
 import sys
@@ -10,10 +9,7 @@ from pathlib import Path
 import pytest
 from repository import ROOT
 
-from ptnt_mm.workbench.cli.given import check_given
 from ptnt_mm.workbench.cli.main import run
-from ptnt_mm.workbench.cli.start import parser_of
-from ptnt_mm.workbench.data.predictions import FILE, FORMAT
 
 CONFIG = 'retinanet_ptnt_s_1x'
 WRONG = [
@@ -111,7 +107,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(bytes(10))
     (tmp_path / 'found').mkdir()
-    (tmp_path / 'found' / FILE).write_text(json.dumps(dict(format=FORMAT)))
+    (tmp_path / 'found' / 'predictions.json').write_text('{"format": "ptnt_mm predictions 1"}')
     return tmp_path
 
 
@@ -124,11 +120,17 @@ def test_what_is_wrong_is_named(here: Path, capsys, line: str, message: str):
 
 
 @pytest.mark.parametrize('project', ['cells.v2', 'cells'])
-def test_what_is_there_passes(here: Path, project: str):
+@pytest.mark.parametrize(
+    ('line', 'message'),
+    [('train {}', 'lacks train_dataloader'), ('new data copy --like {}', 'created by ptnt new')],
+)
+def test_what_is_there_passes(here: Path, capsys, line: str, message: str, project: str):
+    """The next step reports what is in it."""
     (here / project).mkdir()
     (here / project / 'config.py').write_text('model = dict()')
-    for name, words in (('train', [project]), ('new', ['data', 'copy', '--like', project])):
-        check_given(name, parser_of(name).parse_args(words))
+    name, *words = line.format(project).split()
+    assert run(name, words) == 1
+    assert message in capsys.readouterr().err
 
 
 def test_torch_is_not_imported_for_it(here: Path):

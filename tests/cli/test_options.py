@@ -5,9 +5,9 @@ import inspect
 import pytest
 
 from ptnt_mm import api
-from ptnt_mm.workbench.cli.arguments import Command, Option, Switch
+from ptnt_mm.utils.console import for_user
 from ptnt_mm.workbench.cli.commands import COMMANDS
-from ptnt_mm.workbench.cli.flags import as_flags
+from ptnt_mm.workbench.cli.main import run
 from ptnt_mm.workbench.data.demo.dataset import DemoSpec
 from ptnt_mm.workbench.engine.modes import LOG_BACKENDS
 from ptnt_mm.workbench.export.format_names import FORMATS
@@ -18,12 +18,12 @@ OF_PYTHON = {'command', 'config_name', 'on_findings', 'on_line', 'settings', 'sp
 FUNCTIONS = [command for command in COMMANDS.values() if command.keywords]
 
 
-def function_of(command: Command):
+def function_of(command):
     return getattr(api, command.function or command.name)
 
 
 @pytest.mark.parametrize('command', FUNCTIONS, ids=lambda command: command.name)
-def test_functions_have_the_options_as_arguments(command: Command):
+def test_functions_have_the_options_as_arguments(command):
     parameters = inspect.signature(function_of(command)).parameters
     expected = {
         option.name: inspect.Parameter.empty if option.required else option.default
@@ -35,7 +35,7 @@ def test_functions_have_the_options_as_arguments(command: Command):
 
 
 @pytest.mark.parametrize('command', FUNCTIONS, ids=lambda command: command.name)
-def test_docstrings_describe_each_argument_once(command: Command):
+def test_docstrings_describe_each_argument_once(command):
     function = function_of(command)
     _, _, described = inspect.getdoc(function).partition('Args:\n')
     described, _, _ = described.partition('\n\n')
@@ -46,9 +46,9 @@ def test_docstrings_describe_each_argument_once(command: Command):
         assert sentence(option).replace('`', '``').casefold() in described
 
 
-def sentence(option: Option) -> str:
+def sentence(option) -> str:
     """The docstring of a keyword argument."""
-    if isinstance(option, Switch):
+    if isinstance(option.default, bool):
         return f'{option.name}: If {not option.default}, {option.about}.'
     choices = ' or '.join(', '.join(map(repr, option.choices)).rsplit(', ', 1))
     alone = '' if option.alone is None else f' ({option.alone!r})'
@@ -84,4 +84,5 @@ def test_the_demo_set_has_the_same_defaults():
     ],
 )
 def test_commands_print_flags_for_arguments(text: str, flags: str):
-    assert as_flags(text) == flags
+    run('completion', ['bash'])
+    assert for_user(text) == flags

@@ -25,9 +25,7 @@ from ptnt_mm.workbench.data.boxes import (
     of_stored_pixels,
 )
 from ptnt_mm.workbench.data.labels import Labels
-from ptnt_mm.workbench.data.reading.collector import Collector
 from ptnt_mm.workbench.data.recognise import summary
-from ptnt_mm.workbench.data.tree import Tree
 
 FORMS = (CORNER_AND_SIZE, CORNERS, CENTRE_AND_SIZE)
 WIDE, TALL = (640, 480), (300, 500)
@@ -399,8 +397,12 @@ def test_an_image_in_several_splits_is_one_problem(tmp_path: Path):
     file = tmp_path / 'images' / 'a.png'
     file.parent.mkdir()
     Image.new('RGB', (32, 24)).save(file)
-    collector = Collector(Tree(tmp_path))
-    for split in ('train', 'val', 'train', 'val', 'test'):
-        collector.image(tmp_path / f'{split}.json', file, split)
-    (problem,) = collector.finish().problems
-    assert problem.file == file and problem.detail.startswith('val, test;')
+    content = dict(
+        images=[dict(id=1, file_name='images/a.png', width=32, height=24)],
+        annotations=[dict(id=1, image_id=1, category_id=1, bbox=[2, 3, 9, 9])],
+        categories=[dict(id=1, name='cell')],
+    )
+    for name in ('test', 'train_a', 'train_b', 'val'):
+        (tmp_path / f'{name}.json').write_text(json.dumps(content))
+    problems = [one for one in made.read(tmp_path).problems if 'splits' in one.kind]
+    assert [(one.file, one.detail) for one in problems] == [(file, 'train, val; test is kept')]

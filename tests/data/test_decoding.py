@@ -10,9 +10,6 @@ from PIL import Image
 
 from ptnt_mm.deploy.decoding import read_rgb
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.workbench.check.data_sets import ImageFile
-from ptnt_mm.workbench.check.images import open_image
-from ptnt_mm.workbench.check.mask_values import open_mask
 
 PIXELS = photograph(12, 20)
 GREY = PIXELS[..., 0]
@@ -117,38 +114,3 @@ def test_postscript_is_not_run(tmp_path: Path):
     file.write_bytes(b'%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EOF\n')
     with pytest.raises(UserError, match='is not an image'):
         read_rgb(file)
-    assert 'not an image' in open_image(ImageFile(file), None)[2]
-    assert 'not an image' in str(open_mask(ImageFile(file, mask=file), 'pillow'))
-
-
-@pytest.mark.parametrize(
-    ('size', 'settings', 'is_found'),
-    [
-        ((900, 1), dict(type='Resize', scale=(320, 320), keep_ratio=True), True),
-        ((600, 1), dict(type='Resize', scale=(320, 320), keep_ratio=True), False),
-        ((600, 1), dict(type='RandomResize', scale=(320, 320), ratio_range=(0.75, 1.3)), False),
-        (
-            (600, 1),
-            dict(type='RandomResize', scale=(320, 320), ratio_range=(0.75, 1.3), keep_ratio=True),
-            True,
-        ),
-        # mmdet's ms_3x configs name two scales.
-        (
-            (900, 1),
-            dict(type='RandomResize', scale=[(320, 320), (640, 640)], keep_ratio=True),
-            True,
-        ),
-        (
-            (600, 1),
-            dict(type='RandomResize', scale=[(320, 320), (640, 640)], keep_ratio=True),
-            False,
-        ),
-        ((900, 1), dict(type='Resize', scale=(320, 320)), False),
-        ((900, 1), dict(type='Resize', scale_factor=0.1, keep_ratio=True), False),
-    ],
-)
-def test_an_image_of_which_resizing_leaves_nothing(tmp_path: Path, size, settings, is_found: bool):
-    Image.new('RGB', size).save(tmp_path / 'a.png')
-    _, kind, evidence = open_image(ImageFile(tmp_path / 'a.png'), None, [settings])
-    assert (kind is not None and 'narrow' in kind.what) == is_found
-    assert (f'{size[0]}x{size[1]}' in evidence) == is_found

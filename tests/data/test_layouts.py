@@ -6,17 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from data.formats.coco import one_box_each
 from data.made import noise, read
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.data.boxes import Boxes, near_the_corner
-from ptnt_mm.workbench.data.copies import similar_images, thumbnail
-from ptnt_mm.workbench.data.labels import LabelledImage, Labels
+from ptnt_mm.workbench.data.labels import Labels
 from ptnt_mm.workbench.data.recognise import recognise
 from ptnt_mm.workbench.data.tree import Tree
-from ptnt_mm.workbench.project.split import split_off
 
 _SIZE = (80, 60)
 _COUNT = 6
@@ -215,22 +212,3 @@ def test_boxes_near_the_corner(change: Callable, is_near: bool):
     sizes = np.tile([640.0, 480.0], (100, 1))
     boxes = np.hstack([rng.uniform(0, 1, (100, 2)) * (sizes - sides), sides])
     assert (near_the_corner(Boxes(change(boxes), sizes)) is not None) == is_near
-
-
-def test_mirrored_copies_look_alike():
-    rng = np.random.default_rng(0)
-    pixels = [rng.integers(0, 255, (16, 16), np.uint8) for _ in range(3)]
-    thumbnails = np.stack([thumbnail(Image.fromarray(p)) for p in (*pixels, pixels[1][:, ::-1])])
-    assert similar_images(thumbnails) == [[1, 3]]
-
-
-def test_equal_files_of_two_classes_are_said(tmp_path: Path):
-    images = []
-    for name in ('cat', 'dog'):
-        for i in range(_COUNT):
-            file = tmp_path / name / f'{i}.png'
-            noise(file, 0 if i == 0 else i + 100 * len(images), _SIZE)
-            images.append(LabelledImage(file, _SIZE, label=name))
-    labels = Labels(['cat', 'dog'], images)
-    split_off(labels)
-    assert any('dog/0.png equals cat/0.png' in note for note in labels.notes)

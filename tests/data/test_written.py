@@ -20,7 +20,6 @@ from ptnt_mm.workbench.data.labels import LabelledImage, LabelledObject
 from ptnt_mm.workbench.data.masks import encode_mask, outlines, run_lengths
 from ptnt_mm.workbench.data.recognise import recognise
 from ptnt_mm.workbench.data.tree import Tree
-from ptnt_mm.workbench.data.writer import Writer
 from ptnt_mm.workbench.data.writers import all_writers
 
 WRITERS = list(all_writers().values())
@@ -29,7 +28,7 @@ CLASSES = ('Zelle', 'Müll & "so"')
 ROUNDING = 0.011  # pixels; files have two digits
 
 
-def name(writer: Writer) -> str:
+def name(writer) -> str:
     return writer.format.name
 
 
@@ -61,7 +60,7 @@ def objects_of(i: int, with_masks: bool) -> tuple[LabelledObject, ...]:
     )
 
 
-def written(root: Path, writer: Writer, with_masks: bool = False) -> list[LabelledImage]:
+def written(root: Path, writer, with_masks: bool = False) -> list[LabelledImage]:
     """Write labels of pictures in subfolders, to where the format has them, and return them."""
     folder = root if writer.format.name in ('voc', 'labelme') else root / 'images'
     images = []
@@ -73,7 +72,7 @@ def written(root: Path, writer: Writer, with_masks: bool = False) -> list[Labell
 
 
 @pytest.mark.parametrize('writer', WRITERS, ids=name)
-def test_boxes_are_read_back(tmp_path: Path, writer: Writer):
+def test_boxes_are_read_back(tmp_path: Path, writer):
     images = written(tmp_path, writer)
     labels = read(tmp_path)
     assert recognise(Tree(tmp_path)).format is writer.format
@@ -89,7 +88,7 @@ def test_boxes_are_read_back(tmp_path: Path, writer: Writer):
 
 
 @pytest.mark.parametrize('writer', WITH_MASKS, ids=name)
-def test_masks_are_read_back(tmp_path: Path, writer: Writer):
+def test_masks_are_read_back(tmp_path: Path, writer):
     """Also one of two parts, which YOLO has only as one polygon."""
     images = written(tmp_path, writer, with_masks=True)
     found = {image.path: image for image in read(tmp_path).images}
@@ -100,7 +99,7 @@ def test_masks_are_read_back(tmp_path: Path, writer: Writer):
 
 
 @pytest.mark.parametrize('writer', WITH_MASKS, ids=name)
-def test_boxes_and_masks_may_be_mixed(tmp_path: Path, writer: Writer):
+def test_boxes_and_masks_may_be_mixed(tmp_path: Path, writer):
     images = written(tmp_path, writer)
     first = images[0]
     mask = outlines(encode_mask(disc(30, 30, 14)))
@@ -112,7 +111,7 @@ def test_boxes_and_masks_may_be_mixed(tmp_path: Path, writer: Writer):
 
 
 @pytest.mark.parametrize('writer', WRITERS, ids=name)
-def test_a_box_at_the_edge_stays_inside(tmp_path: Path, writer: Writer):
+def test_a_box_at_the_edge_stays_inside(tmp_path: Path, writer):
     path = made.draw(tmp_path / 'images' / 'im0.png', 0)
     edge = LabelledObject('cell', (0, 0, *map(float, made.SIZE)))
     writer.write(

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ptnt_mm.utils.errors import UserError
-from ptnt_mm.workbench.data.formats.yolo import data_set_of
+from ptnt_mm.workbench.cli.main import run
 from ptnt_mm.workbench.data.labels import Labels
 from ptnt_mm.workbench.data.recognise import read_labels, recognise
 from ptnt_mm.workbench.data.tree import Tree
@@ -290,13 +289,15 @@ def test_predictions_are_one_line(tmp_path: Path):
         ('labels/data.yaml', 'path: ..\ntrain: images/train\n'),
     ],
 )
-def test_a_data_set_by_its_settings(tmp_path: Path, settings: str, text: str):
+def test_a_data_set_by_its_settings(tmp_path: Path, capsys, settings: str, text: str):
     root = fruit(tmp_path)
-    assert data_set_of(write(root / settings, text)) == root
+    file = write(root / settings, text)
+    assert run('new', [str(file), str(root / 'project')]) == 1
+    assert f'is inside {root}, where' in capsys.readouterr().err
 
 
-def test_settings_of_images_elsewhere_are_refused(tmp_path: Path):
+def test_settings_of_images_elsewhere_are_refused(tmp_path: Path, capsys):
     fruit(tmp_path / 'fruit')
     settings = write(tmp_path / 'a/b/data.yaml', 'path: ../../fruit\ntrain: images/train\n')
-    with pytest.raises(UserError, match='not next to it .images/train.: put the file into'):
-        data_set_of(settings)
+    assert run('new', [str(settings), str(tmp_path / 'project')]) == 1
+    assert 'not next to it (images/train): put the file into' in capsys.readouterr().err

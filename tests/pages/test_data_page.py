@@ -19,7 +19,7 @@ from data.formats.yolo import yolo_roboflow
 from mmengine.config import Config
 from mmengine.registry import DefaultScope
 from PIL import Image
-from project.conftest import _offline, untried  # noqa: F401
+from project.conftest import untried, web  # noqa: F401
 
 from ptnt_mm import api
 from ptnt_mm.utils.findings import Severity
@@ -27,14 +27,10 @@ from ptnt_mm.workbench.cli.main import run
 from ptnt_mm.workbench.config.hosts import import_host
 from ptnt_mm.workbench.config.read import read_config
 from ptnt_mm.workbench.config.view import ConfigView
-from ptnt_mm.workbench.data.labels import LabelledObject
-from ptnt_mm.workbench.data.reading.collector import Collector
-from ptnt_mm.workbench.data.tree import Tree
 from ptnt_mm.workbench.pages.data import content, network_input
 from ptnt_mm.workbench.pages.data.network_input import as_picture
 from ptnt_mm.workbench.pages.data.problems import group_problems
 from ptnt_mm.workbench.pages.data.splits import read_data, resized
-from ptnt_mm.workbench.project import create
 
 MAKERS = dict(
     detection=yolo_roboflow,
@@ -262,19 +258,24 @@ def test_problems_are_beside_their_images(tmp_path: Path):
     assert last.image is None and last.name == 'other.json'
 
 
+@pytest.mark.usefixtures('untried')
 def test_problems_are_read_as_a_reader_of_labels_writes_them(tmp_path: Path):
     """A box that is clipped, one of negative size, and an unusable mask, beside sound ones."""
     boxes = {'im 0.png': (90, 10, 50, 20.5), 'im1.JPG': (60, 20, -16, 20), 'im2.png': (5, 5, 9, 9)}
-    paths = [made.draw(tmp_path / 'images' / name, i) for i, name in enumerate(boxes)]
-    collector = Collector(tree := Tree(tmp_path))
-    file = tmp_path / 'all.json'
-    for path, box in zip(paths, boxes.values(), strict=True):
-        mask = [[0, 0]] if path.name == 'im2.png' else None
-        sound = [LabelledObject('cell', (i, i, 20, 20)) for i in range(9)]
-        objects = [*sound, LabelledObject('a dot', box, mask)]
-        collector.add(file, collector.image(file, path), objects)
-    text = create._problems(tree, collector.finish())
-    groups = {group.image: group for group in group_problems(text, tmp_path, paths)}
+    data = tmp_path / 'data'
+    paths = [made.draw(data / 'images' / name, i) for i, name in enumerate(boxes)]
+    content = dict(images=[], annotations=[], categories=[])
+    content['categories'] = [dict(id=1, name='cell'), dict(id=2, name='a dot')]
+    for i, (name, box) in enumerate(boxes.items()):
+        content['images'].append(dict(id=i, file_name=name, width=96, height=64))
+        objects = [(1, (k, k, 20, 20), [[k, k, k + 20, k, k, k + 20]]) for k in range(9)]
+        objects.append((2, box, [[0, 0]] if name == 'im2.png' else []))
+        for category, bbox, mask in objects:
+            entry = dict(image_id=i, category_id=category, bbox=bbox, segmentation=mask)
+            content['annotations'].append(dict(entry, id=len(content['annotations'])))
+    (data / 'all.json').write_text(json.dumps(content))
+    api.create_project(data, tmp_path / 'project', task='detection', size=96, weights='none')
+    groups = {group.image: group for group, *_ in content_of(tmp_path / 'project')['problems']}
     assert groups.keys() == set(paths)
     assert groups[paths[0]].boxes == [(90, 10, 50, 20.5)]
     assert groups[paths[1]].boxes == [(44, 20, 16, 20)]

@@ -14,21 +14,22 @@ from data.formats.cvat import cvat_shapes
 from data.formats.folders import class_folders
 from data.formats.voc import voc, voc_beside
 from data.formats.yolo import darknet, yolo_roboflow
+from micro import MICRO_ARCH
 from mmengine.config import Config
-from mmengine.registry import DATASETS, DefaultScope
+from mmengine.registry import DATASETS, MODELS, DefaultScope
 from PIL import Image
 
+from ptnt_mm.api import create_project
+from ptnt_mm.models import PyramidTNT
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.findings import Severity, error, of_kind
+from ptnt_mm.utils.findings import Severity, of_kind
 from ptnt_mm.workbench.check.inspection import check
 from ptnt_mm.workbench.cli.main import run
 from ptnt_mm.workbench.config.read import read_config
 from ptnt_mm.workbench.config.view import SPLITS, ConfigView
 from ptnt_mm.workbench.data.labels import Outcome
 from ptnt_mm.workbench.engine.work_dir import checkpoint_to_use, work_dir_of
-from ptnt_mm.workbench.project import backbone_table
-from ptnt_mm.workbench.project.backbone_table import row_of
-from ptnt_mm.workbench.project.create import PROBLEMS, create_project
+from ptnt_mm.workbench.project.backbones import find_backbone
 
 
 def files_of(root: Path) -> dict[Path, bytes]:
@@ -98,17 +99,22 @@ def test_other_backbones_are_wired_by_their_maps(
     assert not of_kind(found, Severity.ERROR)
 
 
-def test_a_backbone_may_be_a_class_with_dicts():
-    row = row_of('mmdet.ResNet(depth=18, norm_cfg=dict(type="GN", num_groups=[32]))')
-    assert row['settings'] == dict(
-        type='mmdet.ResNet', depth=18, norm_cfg=dict(type='GN', num_groups=[32])
-    )
+def test_a_backbone_may_be_a_class_with_dicts_and_lists():
+    norm = 'norm_cfg=dict(type="GN", num_groups=32)'
+    settings = find_backbone(
+        f'mmdet.ResNet(depth=18, {norm}, out_indices=[2])', None, 'mmdet'
+    ).settings
+    assert settings['norm_cfg'] == dict(type='GN', num_groups=32)
+    assert settings['out_indices'] == [2]
 
 
-def test_a_row_without_its_colours_is_named(monkeypatch):
-    monkeypatch.setattr(backbone_table, 'rows', lambda: dict(own=dict(settings={}, std=[1, 1, 1])))
-    with pytest.raises(UserError, match=r'the row of own in .*backbones.py has no mean: a row'):
-        row_of('own')
+def test_a_row_without_its_colours_is_named(tmp_path: Path, capsys, monkeypatch):
+    own = Config(dict(backbones=dict(own=dict(settings={}, std=[1, 1, 1]))))
+    monkeypatch.setattr(Config, 'fromfile', lambda file: own)
+    words = [str(darknet(tmp_path / 'data')), str(tmp_path / 'project'), '--backbone', 'own']
+    assert run('new', words) == 1
+    said = capsys.readouterr().err
+    assert re.search(r'the row of own in .*backbones.py has no mean: a row', said)
 
 
 def test_a_project_can_be_moved(untried, tmp_path: Path):
@@ -179,7 +185,7 @@ def test_what_is_left_out_is_listed(untried, tmp_path: Path):
     file.write_text(file.read_text().replace('<xmin>4', '<xmin>94'))
     lines: list[str] = []
     create_project(data, tmp_path / 'project', on_line=lines.append)
-    listed = (tmp_path / 'project' / PROBLEMS).read_text()
+    listed = (tmp_path / 'project' / 'problems.txt').read_text()
     assert 'Annotations/im0.xml: boxes' in listed and Outcome.LEFT_OUT in listed
     assert any(Outcome.LEFT_OUT in line for line in lines)
     assert any('(1 cell): im0.xml (cell [93.5, 5.5, ' in line for line in lines)
@@ -275,13 +281,13 @@ def test_nothing_is_written_into_the_data_or_over_a_folder(tmp_path: Path):
         create_project(tmp_path / 'nowhere', tmp_path / 'other')
 
 
-def test_a_failure_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    def fail(*_: object) -> None:
-        raise KeyboardInterrupt
+def test_a_failure_leaves_nothing_behind(untried, tmp_path: Path):
+    def stop(line: str) -> None:
+        if line.startswith('  training: '):  # the files are written by then
+            raise KeyboardInterrupt
 
-    monkeypatch.setattr('ptnt_mm.workbench.project.create.copy_bases', fail)
     with pytest.raises(KeyboardInterrupt):
-        create_project(darknet(tmp_path / 'data'), tmp_path / 'project')
+        create_project(darknet(tmp_path / 'data'), tmp_path / 'project', on_line=stop)
     assert sorted(path.name for path in tmp_path.iterdir()) == ['data']
 
 
@@ -294,12 +300,22 @@ def test_the_command_shows_what_it_found_and_what_comes_next(untried, tmp_path: 
     assert run('new', [str(data), str(project)]) == 1
 
 
-def test_errors_come_before_training(untried, tmp_path: Path, capsys, monkeypatch):
-    found = [error('train', '1 of 4 images not readable: a.png')]
-    monkeypatch.setattr('ptnt_mm.workbench.check.inspection.check', lambda config: found)
+@MODELS.register_module()
+class Forgetful(PyramidTNT):
+    """It cannot be trained."""
+
+    def forward(self, x: torch.Tensor):
+        if self.training:
+            raise IndexError('no such stage')
+        return super().forward(x)
+
+
+def test_errors_come_before_training(untried, tmp_path: Path, capsys):
     data, project = darknet(tmp_path / 'data'), tmp_path / 'project'
-    assert run('new', [str(data), str(project)]) == 1
+    words = ('--size', '64', '--backbone', f'Forgetful(arch={MICRO_ARCH!r})')
+    assert run('new', [str(data), str(project), *words]) == 1
     shown = capsys.readouterr().out
+    assert 'no such stage' in shown
     assert shown.endswith(f'correct the errors above, then check again:\n  ptnt check {project}\n')
     assert 'ptnt train' not in shown
 

@@ -1,9 +1,12 @@
 """Large training images are cut into tiles, with their objects."""
 
+import errno
 import json
+import math
+import os
 import threading
 import time
-import weakref
+import tracemalloc
 from collections import Counter
 from pathlib import Path
 
@@ -19,7 +22,7 @@ from mmengine.registry import DATASETS, DefaultScope
 from PIL import Image
 from pycocotools import mask as coco
 
-from ptnt_mm.deploy import decoding
+from ptnt_mm.api import create_project, report_data
 from ptnt_mm.deploy.decoding import read_values
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity, of_kind
@@ -29,9 +32,6 @@ from ptnt_mm.workbench.data.image_files import decoded
 from ptnt_mm.workbench.data.labels import LabelledImage, LabelledObject
 from ptnt_mm.workbench.data.masks import RunLengths, encode_mask, run_lengths
 from ptnt_mm.workbench.data.tiles import Tiling
-from ptnt_mm.workbench.pages.data.report_data import report_data
-from ptnt_mm.workbench.project import cut as module
-from ptnt_mm.workbench.project.create import create_project
 from ptnt_mm.workbench.project.cut import LEAST_SHARE, Cut, cut_images
 
 TILING = Tiling(64, 0.25)  # neighbours begin 48 pixels apart
@@ -168,27 +168,28 @@ def test_images_no_larger_than_a_tile_are_copied_byte_for_byte(tmp_path: Path):
     assert cut.sources == 1
 
 
-def test_one_image_at_a_time_is_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    alive: list[weakref.ref] = []
-
-    def read(content: bytes) -> np.ndarray:
-        assert not [image for image in alive if image() is not None]
-        values = read_values(content)
-        alive.append(weakref.ref(values))
-        return values
-
-    monkeypatch.setattr(module, 'read_values', read)
+def test_one_image_at_a_time_is_in_memory(tmp_path: Path):
+    size = (900, 600)
     images = [
         LabelledImage(
-            save(tmp_path / f'{i}.png'), SIZE, objects=(LabelledObject('a', (0, 0, *SIZE)),)
+            save(tmp_path / f'{i}.png', Image.fromarray(colours(*size))),
+            size,
+            objects=(LabelledObject('a', (0, 0, *SIZE)),),
         )
-        for i in range(3)
+        for i in range(4)
     ]
-    assert cut_images(images, TILING, tmp_path, tmp_path / 'tiles').sources == len(alive) == 3
+    peaks = []
+    for count in (1, 4):
+        tracemalloc.start()
+        cut_images(images[:count], Tiling(300, 0), tmp_path, tmp_path / f'tiles of {count}')
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < peaks[0] + math.prod(size)
 
 
-def test_large_images_are_decoded_one_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    files = [save(tmp_path / f'{i}.png') for i in range(4)]
+@pytest.mark.parametrize(('size', 'is_large'), [((6000, 6000), True), (SIZE, False)])
+def test_large_images_are_decoded_one_at_a_time(tmp_path: Path, size: tuple, is_large: bool):
+    files = [save(tmp_path / f'{i}.png', Image.new('1', size)) for i in range(3)]
     now, most = Counter(), []
 
     def use(image: Image.Image) -> None:
@@ -197,15 +198,12 @@ def test_large_images_are_decoded_one_at_a_time(tmp_path: Path, monkeypatch: pyt
         time.sleep(0.05)
         now['open'] -= 1
 
-    for limit in (10, 10**9):
-        most.clear()
-        monkeypatch.setattr(decoding, '_LARGE', limit)
-        threads = [threading.Thread(target=decoded, args=(file, use)) for file in files]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert (max(most) == 1) is (limit == 10)
+    threads = [threading.Thread(target=decoded, args=(file, use)) for file in files]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (max(most) == 1) is is_large
 
 
 def test_an_image_that_cannot_be_decoded_is_named(tmp_path: Path):
@@ -476,16 +474,16 @@ def test_a_tile_larger_than_every_image_is_refused(untried, tmp_path: Path):
 
 def test_a_full_disk_leaves_nothing_behind(untried, tmp_path: Path, monkeypatch):
     data = large_images(tmp_path / 'data')
-    written = []
+    written, replace = [], os.replace
 
-    def write(file: Path, content: bytes) -> None:
+    def fill(source: Path, file: Path) -> None:
         if len(written) > 5:
-            raise UserError(f'{file} cannot be written: No space left on device')
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         written.append(file)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(content)
+        replace(source, file)
 
-    monkeypatch.setattr(module, 'write_atomically', write)
+    monkeypatch.setattr(os, 'replace', fill)
     with pytest.raises(UserError, match='No space left'):
         create_project(data, tmp_path / 'project', tile=400)
+    assert all('tiles' in str(file) for file in written)
     assert written and sorted(path.name for path in tmp_path.iterdir()) == ['data']

@@ -12,6 +12,7 @@ from data.formats.voc import voc
 from mmengine.config import Config, ConfigDict
 from repository import ROOT
 
+from ptnt_mm.api import create_project
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity, of_kind
 from ptnt_mm.workbench.check.inspection import check
@@ -20,7 +21,7 @@ from ptnt_mm.workbench.config.build import build_model
 from ptnt_mm.workbench.config.read import read_config
 from ptnt_mm.workbench.config.zoo import detector_names
 from ptnt_mm.workbench.project.backbones import find_backbone
-from ptnt_mm.workbench.project.create import copy_fragments, create_project
+from ptnt_mm.workbench.project.create import copy_fragments
 from ptnt_mm.workbench.project.detectors import find_detector, task_of
 from ptnt_mm.workbench.project.model_settings import model_lines
 from ptnt_mm.workbench.project.recipe import choose_recipe

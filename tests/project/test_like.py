@@ -12,9 +12,9 @@ from data.formats.coco import label_studio
 from data.formats.folders import class_folders
 from data.formats.object_masks import object_masks
 
+from ptnt_mm.api import create_project
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.config.read import read_config
-from ptnt_mm.workbench.project.create import create_project
 
 from .test_split import boxes, photograph, save
 

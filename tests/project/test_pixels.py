@@ -7,6 +7,7 @@ import pytest
 import tifffile
 from PIL import Image
 
+from ptnt_mm.api import create_project
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity
 from ptnt_mm.workbench.check.inspection import check
@@ -14,7 +15,6 @@ from ptnt_mm.workbench.config.read import read_config
 from ptnt_mm.workbench.config.view import ConfigView
 from ptnt_mm.workbench.data.labels import LabelledImage, Labels
 from ptnt_mm.workbench.engine.load_in_range import stated_range
-from ptnt_mm.workbench.project.create import PROBLEMS, create_project
 from ptnt_mm.workbench.project.profile import leave_out_narrow
 
 pytestmark = pytest.mark.usefixtures('untried')
@@ -109,7 +109,7 @@ def test_sound_pixels_are_quiet(tmp_path: Path, save):
     data = class_folders(tmp_path / 'data', save)
     file = create_project(data, tmp_path / 'project', on_line=lines.append)
     assert stated_range(ConfigView(read_config(file)).test) is None
-    assert not (file.parent / PROBLEMS).exists()
+    assert not (file.parent / 'problems.txt').exists()
     assert not [line for line in lines if 'pixels' in line and '  size: ' not in line]
 
 

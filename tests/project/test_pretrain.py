@@ -16,13 +16,12 @@ from safetensors import safe_open
 
 from ptnt_mm.api import pretrain
 from ptnt_mm.models import PyramidTNT
-from ptnt_mm.registry import MODELS
+from ptnt_mm.registry import MODELS, TRANSFORMS
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights.files import as_safetensors, describe_checkpoint
 from ptnt_mm.weights.pretrained import load_pretrained
 from ptnt_mm.weights.reader.read import read_checkpoint
 from ptnt_mm.workbench.data.image_files import find_images
-from ptnt_mm.workbench.data.unlabelled import LoadPicture
 from ptnt_mm.workbench.project.pretrain import examine, find_teacher, write_weights
 
 STUDENT = f'PyramidTNT(arch={MICRO_ARCH!r}, out_norms=True)'
@@ -118,7 +117,7 @@ def test_the_range_of_values_is_found_as_for_a_project(
     number, value_range, lines = examine(find_images(tmp_path))
     assert (number, value_range) == (3, expected)
     assert len(lines) == bool(named) and all(named in line for line in lines)
-    picture = LoadPicture(value_range)(dict(img_path=str(tmp_path / '0.tif')))['picture']
+    picture = loader(value_range)(dict(img_path=str(tmp_path / '0.tif')))['picture']
     assert picture.getextrema() == ((0, 255),) * 3
 
 
@@ -166,10 +165,14 @@ def test_the_range_reaches_the_run_and_the_card(teacher: Path, place: Path):
     assert set(lines[1::2]) == {'warning: only 4 images; a few thousand varied images work best'}
 
 
+def loader(value_range: object) -> Callable[[dict], dict]:
+    return TRANSFORMS.build(dict(type='LoadPicture', value_range=value_range))
+
+
 @pytest.mark.parametrize('value_range', [(9, 1), 4095, ('0', '9')])
 def test_bad_ranges_are_refused(value_range: object):
     with pytest.raises(UserError, match='expected two finite numbers'):
-        LoadPicture(value_range)
+        loader(value_range)
 
 
 def test_a_run_that_was_stopped_continues_as_if_it_had_not_been(

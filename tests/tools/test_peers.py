@@ -7,8 +7,6 @@ import pytest
 from logs import evaluation, write_log
 from PIL import Image
 
-from ptnt_mm.workbench.data.coco import CocoFile, read_coco
-
 from .workplace import CONFIG, load_tool
 
 tool = load_tool('dev/peers')
@@ -31,14 +29,14 @@ BOXES = [
 ]
 
 
-def write_labels(file: Path, boxes: list[dict]) -> CocoFile:
-    """Annotations of three images of 100 x 80 pixels, the second without objects."""
+def write_labels(file: Path, boxes: list[dict]):
+    """Annotations of three images of 100 x 80 pixels, the second without objects, as read."""
     images = [dict(id=i, file_name=f'a/{i}.png', width=100, height=80) for i in (1, 4, 9)]
     annotations = [entry | dict(id=i) for i, entry in enumerate(boxes, start=1)]
     content = dict(images=images, annotations=annotations, categories=CATEGORIES)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(content))
-    return read_coco(file)
+    return tool.read_coco(file)
 
 
 def draw_images(folder: Path) -> Path:
