@@ -202,18 +202,65 @@ def test_slicewise(monkeypatch, batch, queries, hw, threads):
 
 
 @pytest.mark.parametrize(
-    ('heads', 'queries', 'size'),
-    [(4, 100, (1, 64)), (4, 40, (1, 48)), (4, 16, (4, 16)), (9, 16, (3, 16)), (3, 1, (3, 16))],
+    ('threads', 'heads', 'queries', 'size'),
+    [
+        (1, 4, 100, (1, 64)),
+        (2, 4, 100, (2, 64)),
+        (2, 3, 100, (2, 64)),
+        (8, 3, 100, (3, 64)),
+        (1, 4, 40, (1, 48)),
+        (1, 4, 16, (4, 16)),
+        (2, 9, 16, (6, 16)),
+        (2, 8, 16, (8, 16)),
+        (1, 3, 1, (3, 16)),
+    ],
 )
-def test_slices_are_even(heads, queries, size):
-    """About 70 queries at a time."""
+def test_slices_are_even(monkeypatch, threads, heads, queries, size):
+    """A thread gets about 70 queries at a time, of equally many heads as any other."""
+    monkeypatch.setattr(torch, 'get_num_threads', lambda: threads)
     q, k = torch.zeros(1, heads, queries, 1), torch.zeros(1, heads, slicewise.LOGITS // 70, 1)
     assert slicewise._slice_size(q, k) == size
 
 
+@pytest.mark.parametrize(
+    ('threads', 'heads', 'queries', 'size'),
+    [
+        (1, 3, 70, (3, 80)),
+        (2, 4, 70, (2, 80)),
+        (8, 4, 70, (1, 48)),
+        (3, 4, 70, (4, 32)),
+        (4, 6, 70, (3, 48)),
+        (64, 3, 70, (3, 16)),
+    ],
+)
+def test_parts_are_even(monkeypatch, threads, heads, queries, size):
+    """Heads are divided evenly or stay together; queries are divided among the other threads."""
+    monkeypatch.setattr(torch, 'get_num_threads', lambda: threads)
+    q = torch.zeros(1, heads, queries, 1)
+    many = math.ceil(threads * slicewise.PART / (heads * queries))
+    assert slicewise._part_size(q, torch.zeros(1, heads, many, 1)) == size
+    assert slicewise._part_size(q, torch.zeros(1, heads, many - 1, 1)) == (heads, queries)
+
+
+@pytest.fixture
+def _small_parts(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(slicewise, 'PART', 1)
+
+
+@pytest.mark.usefixtures('_small_parts')
+@pytest.mark.parametrize('threads', [2, 3, 4, 64])
+def test_parts_on_threads(threads: int):
+    """Some heads each, some queries each, or both."""
+    tensors = inputs(2, 70, (3, 4))
+    expected = results(written_down, tensors)
+    torch.set_num_threads(threads)
+    torch.testing.assert_close(results(slicewise.slicewise, tensors), expected)
+
+
+@pytest.mark.usefixtures('_small_parts')
 @pytest.mark.parametrize('mode', [torch.no_grad, torch.inference_mode, torch.enable_grad])
-def test_each_thread_has_its_own_queries(mode):
-    """The threads of torch stay as they are, and gradients are recorded once, by the operator."""
+def test_threads_have_the_callers_mode(mode):
+    """The threads of torch stay as they are."""
     tensors = inputs(2, 70, (3, 4))
     expected = results(written_down, tensors)[0]
     torch.set_num_threads(3)

@@ -16,7 +16,10 @@ from ptnt_mm.models.kernels.threads import in_threads
 from ptnt_mm.models.position_tables import Factors
 
 LOGITS = 3 * 2**17
-"""Logits of a slice, which take 1.5 MiB (``docs/research/performance.md``)."""
+"""Logits of a slice for each thread, which take 1.5 MiB (``docs/research/performance.md``)."""
+
+PART = 4 * LOGITS
+"""Fewest logits of a part that a thread has to itself. To hand them over takes 0.2 ms."""
 
 STEP = 16
 """Slices have a multiple of this many queries, a vector of AVX-512."""
@@ -54,22 +57,22 @@ def _attend(
     """The output, and its log-sum-exp (B, heads, N, 1), which the backward pass needs."""
     k, v = k.contiguous(), v.contiguous()
     outputs, sums = torch.empty_like(q), q.new_empty(*q.shape[:-1], 1)
-    attend = partial(_attend_part, k, v, rows, columns * LOG2_E)
-    in_threads(attend, _parts(q, queries, outputs, sums))
+    parts = _slices(_part_size(q, k), (k, v), (q, queries, outputs, sums))
+    in_threads(partial(_attend_part, rows, columns * LOG2_E), parts)
     return outputs, sums
 
 
 def _attend_part(
-    k: Tensor,
-    v: Tensor,
     rows: Tensor,
     columns: Tensor,
+    k: Tensor,
+    v: Tensor,
     q: Tensor,
     queries: Tensor,
     outputs: Tensor,
     sums: Tensor,
 ) -> None:
-    """Write the output and the log-sum-exp of some queries.
+    """Write the output and the log-sum-exp of some heads and queries.
 
     Logits are in base 2: on an AMD, torch's exp takes three times as long as exp2, as it calls MKL.
     """
@@ -105,17 +108,23 @@ def _attend_backward(
     k, v = k.contiguous(), v.contiguous()
     grad_q, grad_queries = torch.empty_like(q), torch.zeros_like(queries)
     means = (grad * outputs).sum(dim=-1, keepdim=True)
-    attend_backward = partial(_attend_part_backward, k, v, rows, columns)
-    parts = _parts(q, queries, grad, sums, means, grad_q, grad_queries)
-    grad_k, grad_v = map(sum, zip(*in_threads(attend_backward, parts), strict=True))
+    size = _part_size(q, k)
+    of_queries = q, queries, grad, sums, means, grad_q, grad_queries
+    parts = _slices(size, (k, v), of_queries)
+    found = in_threads(partial(_attend_part_backward, rows, columns), parts)
+    # Parts of the same heads come one after the other.
+    each = math.ceil(q.shape[2] / size[1])
+    of_heads = (found[i : i + each] for i in range(0, len(found), each))
+    sums_of_heads = (map(sum, zip(*of_queries, strict=True)) for of_queries in of_heads)
+    grad_k, grad_v = (torch.cat(x, dim=1) for x in zip(*sums_of_heads, strict=True))
     return grad_q, grad_k, grad_v, grad_queries
 
 
 def _attend_part_backward(
-    k: Tensor,
-    v: Tensor,
     rows: Tensor,
     columns: Tensor,
+    k: Tensor,
+    v: Tensor,
     q: Tensor,
     queries: Tensor,
     grad: Tensor,
@@ -124,7 +133,7 @@ def _attend_part_backward(
     grad_q: Tensor,
     grad_queries: Tensor,
 ) -> tuple[Tensor, Tensor]:
-    """Write the gradients of some queries; return theirs of k and v.
+    """Write the gradients of some heads and queries; return theirs of k and v.
 
     Their weights are recomputed from the log-sum-exp.
     """
@@ -152,19 +161,22 @@ def _attend_part_backward(
     return grad_k, grad_v
 
 
-def _parts(*of_queries: Tensor) -> list[tuple[Tensor, ...]]:
-    """Split tensors (B, heads, N, ...) by queries: a part for each thread of torch."""
-    places = of_queries[0].shape[2]
-    each = _even_part(places, math.ceil(places / torch.get_num_threads()), STEP)
-    return list(zip(*(tensor.split(each, dim=2) for tensor in of_queries), strict=True))
+def _part_size(q: Tensor, k: Tensor) -> tuple[int, int]:
+    """Heads and queries of a thread's part: few heads, because long products are faster."""
+    threads, (images, heads, places) = torch.get_num_threads(), q.shape[:3]
+    if images * heads * places * k.shape[2] < threads * PART:
+        return heads, places
+    by_heads = math.gcd(heads, threads)
+    most = math.ceil(places / (threads // by_heads))
+    return heads // by_heads, _even_part(places, most, STEP)
 
 
 def _slice_size(q: Tensor, k: Tensor) -> tuple[int, int]:
-    """Heads and queries of a slice of about ``LOGITS`` logits."""
-    heads, places = q.shape[1:3]
+    """Heads and queries of a slice: equally many heads and about ``LOGITS`` for each thread."""
+    threads, (heads, places) = torch.get_num_threads(), q.shape[1:3]
     most = max(1, LOGITS // k.shape[2])
-    heads_each = _even_part(heads, max(1, most // places), 1)
-    return heads_each, _even_part(places, most, STEP)
+    heads_each = _even_part(heads, max(1, most // places) * threads, threads)
+    return min(heads, heads_each), _even_part(places, most, STEP)
 
 
 def _even_part(length: int, most: int, step: int) -> int:
@@ -176,11 +188,12 @@ def _even_part(length: int, most: int, step: int) -> int:
 def _slices(
     size: tuple[int, int], of_keys: tuple[Tensor, ...], of_queries: tuple[Tensor, ...]
 ) -> Iterator[tuple[Tensor, ...]]:
-    """Split tensors (heads, M, ...) by heads, and tensors (heads, N, ...) by queries, too."""
+    """Split tensors (..., heads, M, c) by heads, and tensors (..., heads, N, c) by queries, too."""
     heads_each, places_each = size
-    for heads in zip(*(tensor.split(heads_each) for tensor in of_keys + of_queries), strict=True):
+    tensors = of_keys + of_queries
+    for heads in zip(*(tensor.split(heads_each, dim=-3) for tensor in tensors), strict=True):
         keys, queries = heads[: len(of_keys)], heads[len(of_keys) :]
-        for parts in zip(*(tensor.split(places_each, dim=1) for tensor in queries), strict=True):
+        for parts in zip(*(tensor.split(places_each, dim=-2) for tensor in queries), strict=True):
             yield keys + parts
 
 

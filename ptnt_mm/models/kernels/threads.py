@@ -5,7 +5,7 @@ long as an operator whose data stays in the cache.
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import TypeVar
@@ -15,7 +15,7 @@ import torch
 _Result = TypeVar('_Result')
 
 
-def in_threads(function: Callable[..., _Result], parts: Sequence[tuple]) -> list[_Result]:
+def in_threads(function: Callable[..., _Result], parts: Iterable[tuple]) -> list[_Result]:
     """Call a function with each part, on a thread each, without gradients.
 
     Args:
@@ -25,7 +25,7 @@ def in_threads(function: Callable[..., _Result], parts: Sequence[tuple]) -> list
     Returns:
         What it returns, in the order of the parts.
     """
-    is_inference = torch.is_inference_mode_enabled()
+    parts, is_inference = [*parts], torch.is_inference_mode_enabled()
 
     def call(part: tuple) -> _Result:
         # Both modes belong to a thread.
