@@ -36,8 +36,10 @@ def test_the_missing_file_the_layout_and_the_page_are_named(tmp_path: Path):
 def test_a_folder_that_may_be_elsewhere_is_asked_for(tmp_path: Path):
     config = _config(tmp_path / 'gone')
     config.train_dataloader.dataset.update(ann_file=str(tmp_path), data_prefix=dict(img=''))
-    with pytest.raises(UserError, match='gone does not exist(.|\n)*`data_root=FOLDER`, or change'):
+    expected = 'gone does not exist(.|\n)*`data_root=FOLDER`, or change'
+    with pytest.raises(UserError, match=expected) as caught:
         ConfigView(config).require_files(('train',))
+    assert 'ptnt demo' not in str(caught.value)
 
 
 def test_the_demo_is_to_be_created(tmp_path: Path):

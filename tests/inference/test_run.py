@@ -214,10 +214,11 @@ def test_results_below_the_images(place: Path, capsys: pytest.CaptureFixture):
     assert infer('in', '--out', 'in/found') == 1, 'nothing is replaced unasked'
     assert infer('in', '--out', 'in/found', '--overwrite') == 0
     assert len(predictions(place / 'in' / 'found')['images']) == 1
-    for source in ('in/found/drawn', 'in/found/drawn/a.png'):
+    video = write_video(place / 'in' / 'found' / 'drawn' / 'clip.mp4')
+    for source in ('in/found/drawn', 'in/found/drawn/a.png', 'in/found/drawn/clip.mp4'):
         assert infer(source, '--out', 'in/found', '--overwrite') == 1
         assert 'is inside in/found/drawn, which is replaced' in capsys.readouterr().err
-    assert (place / 'in' / 'found' / 'drawn' / 'a.png').is_file()
+    assert (place / 'in' / 'found' / 'drawn' / 'a.png').is_file() and video.is_file()
 
 
 @pytest.mark.parametrize('name', ['predictions.json', 'drawn/mine.png'])

@@ -72,7 +72,8 @@ def compare(args: argparse.Namespace) -> None:
     labels = {split: read_coco(project / 'labels' / f'{split}.json') for split in ('train', 'val')}
     yolo = partial(run_yolo, install(args.env.absolute(), out), out)
     data = write_yolo_data(labels, Path(config.images), out / 'data')
-    machine = f'{describe_machine("cpu", 1)["device"]}, 1 thread'
+    facts = describe_machine('cpu', 1)
+    machine = f'{facts["device"]} {facts["vectors"]}, 1 thread'
 
     minutes, boxes = train_project(project, config.train_cfg.max_epochs, args.seed, out)
     ours = describe_run(out / 'ptnt', args.name, round(minutes, 2), machine)

@@ -1,7 +1,8 @@
 """Attention with a bias in slices that stay in a CPU's cache (ours).
 
 :func:`slicewise` is a custom operator: the logits and the bias of a few queries at a time stay in
-the cache, forward and backward. Each thread has its own queries.
+the cache, forward and backward. Where there is enough work, each thread has its own heads or
+queries.
 """
 
 import math
@@ -19,7 +20,7 @@ LOGITS = 3 * 2**17
 """Logits of a slice for each thread, which take 1.5 MiB (``docs/research/performance.md``)."""
 
 PART = 4 * LOGITS
-"""Fewest logits of a part that a thread has to itself. To hand them over takes 0.2 ms."""
+"""Least number of logits on average for which threads get parts: handing over takes 0.2 ms."""
 
 STEP = 16
 """Slices have a multiple of this many queries, a vector of AVX-512."""
@@ -72,7 +73,7 @@ def _attend_part(
     outputs: Tensor,
     sums: Tensor,
 ) -> None:
-    """Write the output and the log-sum-exp of some heads and queries.
+    """Write the output (B, heads, N, d) and the log-sum-exp (B, heads, N, 1) of some queries.
 
     Logits are in base 2: on an AMD, torch's exp takes three times as long as exp2, as it calls MKL.
     """
@@ -107,16 +108,16 @@ def _attend_backward(
     """Gradients of q, k, v and ``queries``."""
     k, v = k.contiguous(), v.contiguous()
     grad_q, grad_queries = torch.empty_like(q), torch.zeros_like(queries)
+    grad_k, grad_v = torch.zeros_like(k), torch.zeros_like(v)
     means = (grad * outputs).sum(dim=-1, keepdim=True)
-    size = _part_size(q, k)
     of_queries = q, queries, grad, sums, means, grad_q, grad_queries
-    parts = _slices(size, (k, v), of_queries)
+    parts = [*_slices(_part_size(q, k), (k, v), of_queries)]
     found = in_threads(partial(_attend_part_backward, rows, columns), parts)
-    # Parts of the same heads come one after the other.
-    each = math.ceil(q.shape[2] / size[1])
-    of_heads = (found[i : i + each] for i in range(0, len(found), each))
-    sums_of_heads = (map(sum, zip(*of_queries, strict=True)) for of_queries in of_heads)
-    grad_k, grad_v = (torch.cat(x, dim=1) for x in zip(*sums_of_heads, strict=True))
+    # Parts of the same heads are added here: threads must not add to one tensor at a time.
+    totals = _slices(_part_size(q, k), (grad_k, grad_v), (q,))
+    for (total_k, total_v, _), (part_k, part_v) in zip(totals, found, strict=True):
+        total_k.add_(part_k)
+        total_v.add_(part_v)
     return grad_q, grad_k, grad_v, grad_queries
 
 
@@ -133,9 +134,12 @@ def _attend_part_backward(
     grad_q: Tensor,
     grad_queries: Tensor,
 ) -> tuple[Tensor, Tensor]:
-    """Write the gradients of some heads and queries; return theirs of k and v.
+    """Write the gradients of q and ``queries`` for some heads and queries.
 
-    Their weights are recomputed from the log-sum-exp.
+    Weights are recomputed from the log-sum-exp.
+
+    Returns:
+        Their share of the gradients of k and v, (B, heads, M, d) each.
     """
     scale, columns_2 = q.shape[-1] ** -0.5, columns * LOG2_E
     grad_k, grad_v = torch.zeros_like(k), torch.zeros_like(v)
@@ -162,7 +166,11 @@ def _attend_part_backward(
 
 
 def _part_size(q: Tensor, k: Tensor) -> tuple[int, int]:
-    """Heads and queries of a thread's part: few heads, because long products are faster."""
+    """Heads and queries of a thread's part; all of them where parts would be too small.
+
+    Heads are divided as far as that is even, then queries, because long products are faster. In a
+    single part, torch's threads share each operator.
+    """
     threads, (images, heads, places) = torch.get_num_threads(), q.shape[:3]
     if images * heads * places * k.shape[2] < threads * PART:
         return heads, places

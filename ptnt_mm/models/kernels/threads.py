@@ -1,13 +1,14 @@
 """Parts of a computation, each on a thread whose operators use no other thread (ours).
 
-Torch lets all threads work on each operator, and they wait for each other after it. That takes as
-long as an operator whose data stays in the cache.
+Torch divides each operator among all threads, which wait for each other at its end. For an operator
+whose data stays in the cache, waiting takes as long as the work.
 """
 
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from threading import Barrier, main_thread
 from typing import TypeVar
 
 import torch
@@ -16,30 +17,51 @@ _Result = TypeVar('_Result')
 
 
 def in_threads(function: Callable[..., _Result], parts: Iterable[tuple]) -> list[_Result]:
-    """Call a function with each part, on a thread each, without gradients.
+    """Call a function with each part, on as many threads as torch has, without gradients.
 
     Args:
         function: May write to disjoint parts of a tensor.
-        parts: Its arguments. A single part stays on the caller's thread, with all of torch's.
+        parts: The arguments of each call. A single part stays on the caller's thread, and its
+            operators use all of torch's.
 
     Returns:
         What it returns, in the order of the parts.
+
+    Raises:
+        Exception: what the function raises; other parts may still be running then.
     """
     parts, is_inference = [*parts], torch.is_inference_mode_enabled()
+    # Python starts no thread any more once the main one has ended.
+    if len(parts) == 1 or not main_thread().is_alive():
+        with torch.no_grad():
+            return [function(*part) for part in parts]
 
     def call(part: tuple) -> _Result:
         # Both modes belong to a thread.
         with torch.inference_mode(is_inference), torch.no_grad():
             return function(*part)
 
-    return list((_pool().map if len(parts) > 1 else map)(call, parts))
+    return list(_pool(torch.get_num_threads()).map(call, parts))
 
 
 @cache
-def _pool() -> ThreadPoolExecutor:
-    """Threads that are started when they are needed, and then wait for work."""
-    # Torch's number of threads belongs to the thread that sets it.
-    return ThreadPoolExecutor(os.cpu_count(), 'ptnt_mm', torch.set_num_threads, (1,))
+def _pool(threads: int) -> ThreadPoolExecutor:
+    """Threads that wait for work."""
+    ready = Barrier(threads + 1)
+
+    def start() -> None:
+        # At its first use, torch gives a thread the number that was set last in any thread.
+        torch.get_num_threads()
+        torch.set_num_threads(1)
+        ready.wait()
+
+    pool = ThreadPoolExecutor(threads, 'ptnt_mm', start)
+    for _ in range(threads):
+        pool.submit(int)
+    ready.wait()
+    # For this thread it is the same number as before, and for new ones the last.
+    torch.set_num_threads(threads)
+    return pool
 
 
 # A forked process has none of the threads.

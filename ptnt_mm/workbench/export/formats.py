@@ -81,7 +81,7 @@ def freeze_tables(network: nn.Module) -> None:
 
 
 class _Resized:
-    """Stands for positions of one size: what they return for the next image, they return again.
+    """Takes the place of positions, and returns for each image what they return for the first.
 
     Args:
         positions: A ``PositionEncoding`` of tokens, or a ``RelativePosition`` of their pairs.

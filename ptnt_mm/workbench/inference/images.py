@@ -36,15 +36,13 @@ class ImageFiles:
         files: The images, relative to it.
 
     Raises:
-        UserError: if there is no image, or if it is a drawn picture.
+        UserError: if a folder has no image.
     """
 
     frame_rate = 30.0
-    """Frames per second, which a folder of frames does not state: as in OC-SORT's settings."""
+    """Frames per second. A folder of frames states none; this is the rate of OC-SORT's settings."""
 
     def __init__(self, path: Path, drawn: Path):
-        if path.resolve().is_relative_to(drawn.resolve()):
-            raise UserError(f'{path} is inside {drawn}, which is replaced: choose another `out`')
         if path.is_dir():
             found = find_images(path, without=drawn)
         else:

@@ -82,10 +82,10 @@ def infer(
         raise UserError(f'`score_thr={score_thr}`: expected a value from 0 to 1')
     if config is not None:
         require_checkpoint(checkpoint)
-    named = Source(str(source))
-    out = named.default_out if out is None else Path(out)
+    source = Source(str(source))
+    out = source.default_out if out is None else Path(out)
     check_options(
-        named,
+        source,
         out,
         overwrite=overwrite,
         labels=labels,
@@ -95,14 +95,14 @@ def infer(
         show=show,
     )
     results = Results(out)
-    images = Video(named) if named.is_video else ImageFiles(named.path, results.drawn)
+    images = Video(source) if source.is_video else ImageFiles(source.path, results.drawn)
     if track:
         images.sort_frames()
     label_files = None
     if labels is not None:
         label_files = LabelFiles(labels, out)
         label_files.require_different_names(images.files)
-    window = Window(images.name) if show else None
+    window = Window(source.name) if show else None
     with waiting('Loading the model'):
         if config is None:
             predictor = load_exported(Path(checkpoint), score_thr)

@@ -34,10 +34,13 @@ def check_options(
         Tiling(tile, OVERLAP if overlap is None else overlap)
     if out.resolve() == source.path.resolve():
         raise UserError(f'`out={out}` is the folder of the images: choose another one')
+    drawn = out / DRAWN
+    if not source.is_webcam and source.path.resolve().is_relative_to(drawn.resolve()):
+        raise UserError(f'{source.name} is inside {drawn}, which is replaced: choose another `out`')
     if track:
         require_packages('`track=True`', 'trackers')
     if labels is not None and source.is_video:
-        raise UserError(f'`labels={labels}` is for images; {source} is a video or a webcam')
+        raise UserError(f'`labels={labels}` is for images; {source.name} is a video or a webcam')
     if show and not source.is_video:
         raise UserError('`show=True` is for a video or a webcam; drawn pictures are files')
     _check_results(out, overwrite)

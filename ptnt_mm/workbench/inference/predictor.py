@@ -133,7 +133,10 @@ class Predictor(ABC):
         """Predict for an image, see :meth:`load`.
 
         Returns:
-            Values for JSON; and a picture, (H, W, 3) uint8, BGR, if it ``draws``.
+            Values for JSON; and a picture, (H, W, 3) uint8, BGR, or None without ``draws``.
+
+        Raises:
+            UserError: as :meth:`load`.
         """
         loaded = self.load(image)
         sample = self.predict(loaded)

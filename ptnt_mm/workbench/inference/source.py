@@ -14,12 +14,13 @@ class Source:
         text: A file, a folder, or the number of a webcam, counted from 0.
 
     Attributes:
-        path: The file or folder.
+        path: The file or folder; the number of a webcam.
+        name: Its path, or webcam_0 and so on.
         is_webcam: Whether it is a webcam.
         is_video: Whether it is a video or a webcam, and not an image or a folder.
 
     Raises:
-        UserError: if there is no such file or folder.
+        UserError: if there is no such file or folder. A webcam is looked for where it is opened.
     """
 
     def __init__(self, text: str):
@@ -29,12 +30,10 @@ class Source:
             raise UserError(f'there is no image, folder or video {text}')
         is_movie = self.path.suffix.lower() in _VIDEO_SUFFIXES and not self.path.is_dir()
         self.is_video = self.is_webcam or is_movie
-
-    def __str__(self) -> str:
-        return str(self.path)
+        self.name = f'webcam_{text}' if self.is_webcam else text
 
     @property
     def default_out(self) -> Path:
         """The folder of its results if no other is given."""
-        name = f'webcam_{self.path}' if self.is_webcam else self.path.resolve().name
+        name = self.name if self.is_webcam else self.path.resolve().name
         return Path('work_dirs', 'infer', name)

@@ -30,23 +30,20 @@ class Video:
     Attributes:
         name: Name of the file or the webcam.
         frame_rate: Frames per second.
-        files: Its image files: none.
 
     Raises:
         UserError: if it cannot be read.
     """
 
-    files: tuple[Path, ...] = ()
-
     def __init__(self, source: Source):
-        self.name = f'webcam_{source}' if source.is_webcam else str(source)
+        self.name = source.name
         with opencv_silenced():
-            capture = cv2.VideoCapture(int(str(source)) if source.is_webcam else self.name)
+            capture = cv2.VideoCapture(int(str(source.path)) if source.is_webcam else self.name)
         if not capture.isOpened():
+            if source.is_webcam:
+                raise UserError(f'there is no webcam {source.path}, or another program uses it')
             raise UserError(
-                f'there is no webcam {source}, or another program uses it'
-                if source.is_webcam
-                else f'{source} cannot be read as a video: it is truncated, damaged, or not a video'
+                f'{self.name} cannot be read as a video: it is truncated, damaged, or not a video'
             )
         rate = capture.get(cv2.CAP_PROP_FPS)
         self.frame_rate = rate if 0 < rate < 1000 else _FRAME_RATE
@@ -55,7 +52,7 @@ class Video:
         self._capture = capture
 
     def sort_frames(self) -> None:
-        """Nothing to do: they come in their order."""
+        """Do nothing: frames are read in order."""
 
     def remarks(self) -> tuple[str, ...]:
         """Lines about files that are not read: none."""
@@ -70,7 +67,8 @@ class Video:
     ) -> None:
         """Predict on each frame until the video ends or its window is closed.
 
-        Raises a UserError if it is damaged, or a frame cannot be processed.
+        Raises:
+            UserError: if it is damaged, or a frame cannot be processed.
         """
         file, frames = results.drawn / fitted_name(f'{Path(self.name).stem}.mp4'), 0
         with new_bar() as bar, Movie(file, self.frame_rate) as movie:
@@ -106,11 +104,11 @@ class Movie:
     frames written so far.
     """
 
-    def __init__(self, file: Path, fps: float):
+    def __init__(self, file: Path, frame_rate: float):
         self._file = file
         # Not ``write_atomically``: OpenCV needs the file extension, and a stopped video is kept.
         self._partial = temporary_name(file, 'partial', file.suffix)
-        self._fps = fps
+        self._frame_rate = frame_rate
         self._writer = None
 
     def __enter__(self) -> 'Movie':
@@ -130,7 +128,7 @@ class Movie:
                 raise UserError(f'{self._file} cannot be written: {error.strerror}') from error
             height, width = frame.shape[:2]
             code = cv2.VideoWriter_fourcc(*'mp4v')
-            writer = cv2.VideoWriter(str(self._partial), code, self._fps, (width, height))
+            writer = cv2.VideoWriter(str(self._partial), code, self._frame_rate, (width, height))
             if not writer.isOpened():
                 self._partial.unlink(missing_ok=True)
                 raise UserError(

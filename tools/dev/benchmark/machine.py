@@ -2,6 +2,7 @@
 
 import datetime
 import platform
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -40,10 +41,11 @@ def _processor() -> str:
 
 def _caches() -> str:
     """Sizes of a core's caches for data, from the first level on; empty where none is reported."""
-    found = Path('/sys/devices/system/cpu/cpu0/cache').glob('index*')
-    facts = (
-        [(cache / name).read_text().strip() for name in ('level', 'type', 'size')]
-        for cache in found
-    )
-    sizes = {level: size for level, kind, size in facts if kind != 'Instruction'}
+    sizes = {}
+    for cache in Path('/sys/devices/system/cpu/cpu0/cache').glob('index*'):
+        with suppress(OSError):  # some systems leave out what the firmware does not state
+            facts = [(cache / name).read_text().strip() for name in ('level', 'type', 'size')]
+            level, kind, size = facts
+            if kind != 'Instruction':
+                sizes[level] = size
     return ' '.join(size for _, size in sorted(sizes.items()))
