@@ -76,10 +76,10 @@ def beside(file: str, batch: int) -> list[float]:
     return passes + [memory(file, name, batch) for name in names]
 
 
-def amd(threads: int) -> list[float]:
+def amd(threads: int, vectors: str = 'AVX-512') -> list[float]:
     """The same times on an AMD processor."""
     return [
-        cell(SPEED, 'On an AMD processor', f'800 x 1344|{threads}|{mode}', f'to {name}: now')
+        cell(SPEED, 'Own heads and queries', f'{vectors}|{threads}', f'{mode}: {name}')
         for mode in ('forward', 'step')
         for name in ('Swin-T', 'ResNet-50')
     ]
@@ -115,6 +115,7 @@ QUOTED = {
     ('docs/performance', r'\| Intel processor.*?\n'): beside(CPU, 1),
     ('docs/performance', r'\| AMD processor, 1 thread.*?\n'): amd(1),
     ('docs/performance', r'\| AMD processor, 2 threads.*?\n'): amd(2),
+    ('docs/performance', r'\| the same with AVX2.*?\n'): amd(2, 'AVX2'),
     ('docs/performance', r'takes\s+only (\d+) to (\d+) %.*? takes (\d+) to (\d+) % longer'): [
         100 * row(H100, 'ptnt_b', mode, batch)['ratio'] - 100
         for batch, modes in ((2, (FORWARD, STEP)), (8, (STEP, FORWARD)))
