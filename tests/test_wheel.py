@@ -9,6 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from markdown_it import MarkdownIt
 from repository import ROOT
 
@@ -45,10 +46,15 @@ def is_source(path: Path) -> bool:
 
 
 @pytest.fixture(scope='module')
-def wheel(tmp_path_factory):
-    before = files_of(ROOT)
-    with build(ROOT, tmp_path_factory.mktemp('wheel')) as archive:
-        assert files_of(ROOT) == before
+def wheel(common: Path):
+    """The first of the parallel processes builds it."""
+    folder = common / 'wheel'
+    with FileLock(folder.with_suffix('.lock')):
+        if not folder.exists():
+            before = files_of(ROOT)
+            build(ROOT, folder).close()
+            assert files_of(ROOT) == before
+    with zipfile.ZipFile(next(folder.glob('*.whl'))) as archive:
         yield archive
 
 
