@@ -79,7 +79,7 @@ def beside(file: str, batch: int) -> list[float]:
 def amd(threads: int, vectors: str = 'AVX-512') -> list[float]:
     """The same times on an AMD processor."""
     return [
-        cell(SPEED, 'Own heads and queries', f'{vectors}|{threads}', f'{mode}: {name}')
+        cell(SPEED, 'Separate heads and queries', f'{vectors}|{threads}', f'{mode}: {name}')
         for mode in ('forward', 'step')
         for name in ('Swin-T', 'ResNet-50')
     ]
