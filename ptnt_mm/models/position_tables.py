@@ -191,7 +191,7 @@ class RelativePosition:
     def between(
         self, table: Tensor | None, query_hw: Grid, key_hw: Grid
     ) -> 'Factors | OffsetKeys | Tensor | Form | None':
-        """What is added to the logits of queries and keys on these grids.
+        """The bias of the logits of queries and keys on these grids.
 
         The bias itself, (1, heads, N, M); or its factors; or keys for offsets, which depend on
         queries; or None. A position that does not add a bias returns how to attend, a ``Form``.

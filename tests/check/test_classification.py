@@ -189,6 +189,6 @@ def test_labels_of_numpy_and_lists_are_counted(labels: LabelDemo):
             entries = zip(super().load_data_list(), kinds, strict=False)
             return [dict(entry, gt_label=kind(entry['gt_label'])) for entry, kind in entries]
 
-    usual = [one for one in labels.findings() if 'train: 4 classes of' in str(one)]
+    usual = [finding for finding in labels.findings() if 'train: 4 classes of' in str(finding)]
     labels.set(type=OtherLabels)
     assert usual and usual[0] in labels.findings()

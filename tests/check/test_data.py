@@ -148,5 +148,5 @@ def test_an_image_of_which_resizing_leaves_nothing(
 ):
     Image.new('RGB', (width, 1)).save(demo.image('train', 3))
     demo.set(pipeline=[dict(type='LoadImageFromFile'), step])
-    narrow = [one.what for one in demo.findings('images') if 'too narrow' in one.what]
+    narrow = [finding.what for finding in demo.findings('images') if 'too narrow' in finding.what]
     assert len(narrow) == is_found and all(f'000003.jpg ({width}x1)' in what for what in narrow)

@@ -15,7 +15,7 @@ def _found(gpus: int = 1, **settings: object) -> list[tuple[Severity, str]]:
     base = dict(train_dataloader=dict(batch_size=2), optim_wrapper=dict(optimizer=optimizer))
     inspection = Inspection(ConfigView(Config({**base, **settings})), ('train',), gpus)
     inspection.check_settings()
-    found = (one for one in inspection.findings if one.where == 'Learning rate')
+    found = (finding for finding in inspection.findings if finding.where == 'Learning rate')
     return [(finding.severity, str(finding)) for finding in found]
 
 
@@ -46,6 +46,8 @@ def test_a_schedule_by_iterations_that_ends_early_has_the_advice_of_the_rule(dem
         'train_cfg.max_epochs': 10,
         'train_dataloader.batch_size': 2,
     }
-    (found,) = (one for one in counted(demo.findings()) if one.where == 'param_scheduler')
+    (found,) = (
+        finding for finding in counted(demo.findings()) if finding.where == 'param_scheduler'
+    )
     assert found.severity is Severity.WARNING and 'train with `epochs`' in found.advice
     assert 'ends after 30 of 80 iterations: the rest' in str(found)

@@ -54,7 +54,9 @@ def test_colours_of_a_subset_are_those_of_all_classes(
     if colours:
         metainfo['palette'] = [(i, i, i) for i in range(colours)]
     masks.set(type='PascalVOCDataset', ann_file='names.txt', metainfo=metainfo)
-    found = [one.what.partition(':')[0] for one in masks.findings() if one.where == 'train']
+    found = [
+        finding.what.partition(':')[0] for finding in masks.findings() if finding.where == 'train'
+    ]
     assert [what for what in found if 'palette' in what] == wrong
 
 
@@ -74,7 +76,7 @@ def test_colours_of_a_subset_are_those_of_all_classes(
 def test_the_size_of_crops_is_that_of_the_last_step(masks: MaskDemo, steps: list, words: str):
     masks.set(pipeline=[dict(type='LoadAnnotations'), *steps])
     masks.options['model.data_preprocessor.size'] = (32, 64)
-    (finding,) = (one for one in masks.findings() if 'crops ' in one.what)
+    (finding,) = (finding for finding in masks.findings() if 'crops ' in finding.what)
     assert words in str(finding)
 
 

@@ -1,4 +1,4 @@
-"""What the argument ``source`` names."""
+"""The kinds of sources, and the folders of their results."""
 
 from pathlib import Path
 

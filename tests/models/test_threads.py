@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from threading import Barrier, Thread, get_ident
 
 import pytest
@@ -14,11 +13,8 @@ from ptnt_mm.models.kernels.threads import in_threads
 
 
 @pytest.fixture(autouse=True)
-def _two_threads() -> Iterator[None]:
-    before = torch.get_num_threads()
+def _two_threads() -> None:
     torch.set_num_threads(2)
-    yield
-    torch.set_num_threads(before)
 
 
 def facts(number: int) -> tuple[int, int, int, bool]:

@@ -110,11 +110,11 @@ def _attend_backward(
     grad_q, grad_queries = torch.empty_like(q), torch.zeros_like(queries)
     grad_k, grad_v = torch.zeros_like(k), torch.zeros_like(v)
     means = (grad * outputs).sum(dim=-1, keepdim=True)
-    of_queries = q, queries, grad, sums, means, grad_q, grad_queries
-    parts = [*_slices(_part_size(q, k), (k, v), of_queries)]
+    size, of_queries = _part_size(q, k), (q, queries, grad, sums, means, grad_q, grad_queries)
+    parts = _slices(size, (k, v), of_queries)
     found = in_threads(partial(_attend_part_backward, rows, columns), parts)
     # Parts of the same heads are added here: threads must not add to one tensor at a time.
-    totals = _slices(_part_size(q, k), (grad_k, grad_v), (q,))
+    totals = _slices(size, (grad_k, grad_v), (q,))
     for (total_k, total_v, _), (part_k, part_v) in zip(totals, found, strict=True):
         total_k.add_(part_k)
         total_v.add_(part_v)

@@ -1,7 +1,8 @@
 """Parts of a computation, each on a thread whose operators use no other thread (ours).
 
-Torch divides each operator among all threads, which wait for each other at its end. For an operator
-whose data stays in the cache, waiting takes as long as the work.
+Torch divides each operator among all threads, which wait for each other at its end, and then read
+numbers that another core has just written. Both take a part of the time of operators whose data
+stay in the cache (measured, see ``docs/research/performance.md``).
 """
 
 import os

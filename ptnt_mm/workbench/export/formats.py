@@ -95,7 +95,7 @@ class _Resized:
         return self._once(self._positions.encode, *args, **named)
 
     def between(self, *args: Any) -> Any:
-        """What the attention adds to its logits."""
+        """Values for the logits of the attention."""
         return self._once(self._positions.between, *args)
 
     def _once(self, resize: Callable, *args: Any, **named: Any) -> Any:

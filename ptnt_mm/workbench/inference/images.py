@@ -15,7 +15,6 @@ from ptnt_mm.workbench.data.pixel_values import COMMON, few_levels, measure_valu
 from ptnt_mm.workbench.inference.image_loaders import LoadedImage
 from ptnt_mm.workbench.inference.predictor import Predictor
 from ptnt_mm.workbench.inference.results import Results, reason_of
-from ptnt_mm.workbench.inference.video import Window
 
 _KEEPS_LEVELS = (
     'train a model with LoadImageInRange, as ptnt new writes it for such images, or scale them as '
@@ -75,9 +74,7 @@ class ImageFiles:
             yield f'Skipped, not images: {first_few(map(str, self._others))}'
             yield from unread_pictures(self._others)
 
-    def process(
-        self, predictor: Predictor, results: Results, draws: bool, window: Window | None = None
-    ) -> None:
+    def process(self, predictor: Predictor, results: Results, draws: bool) -> None:
         """Predict on each image; report a failed one, and continue with the others.
 
         Raises:

@@ -18,7 +18,7 @@ from ptnt_mm.workbench.inference.load import load_exported, load_predictor
 from ptnt_mm.workbench.inference.options import check_options
 from ptnt_mm.workbench.inference.results import Results, closing_lines
 from ptnt_mm.workbench.inference.source import Source
-from ptnt_mm.workbench.inference.video import Video, Window
+from ptnt_mm.workbench.inference.video import Video
 
 _NO_NAMES = (
     'NO CLASS NAMES: neither the checkpoint nor the config has a name for each class of the model; '
@@ -95,14 +95,13 @@ def infer(
         show=show,
     )
     results = Results(out)
-    images = Video(source) if source.is_video else ImageFiles(source.path, results.drawn)
+    images = Video(source, show) if source.is_video else ImageFiles(source.path, results.drawn)
     if track:
         images.sort_frames()
     label_files = None
     if labels is not None:
         label_files = LabelFiles(labels, out)
         label_files.require_different_names(images.files)
-    window = Window(source.name) if show else None
     with waiting('Loading the model'):
         if config is None:
             predictor = load_exported(Path(checkpoint), score_thr)
@@ -121,7 +120,7 @@ def infer(
     results.prepare()
     finished = False
     try:
-        images.process(predictor, results, draw, window)
+        images.process(predictor, results, draw)
         finished = True
     finally:
         # Keep the results, whatever stops the run, such as Ctrl-C.

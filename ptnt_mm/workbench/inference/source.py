@@ -1,4 +1,4 @@
-"""What ``ptnt infer`` reads: an image, a folder, a video or a webcam; needs no torch."""
+"""The source of ``ptnt infer``: an image, a folder, a video or a webcam; needs no torch."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ _VIDEO_SUFFIXES = ('.avi', '.m4v', '.mkv', '.mov', '.mp4', '.mpeg', '.mpg', '.we
 
 
 class Source:
-    """What the argument ``source`` names.
+    """An image, a folder of images, a video, or a webcam.
 
     Args:
         text: A file, a folder, or the number of a webcam, counted from 0.
@@ -25,8 +25,9 @@ class Source:
 
     def __init__(self, text: str):
         self.path = Path(text)
-        self.is_webcam = text.isdecimal() and not self.path.exists()
-        if not self.is_webcam and not self.path.exists():
+        exists = self.path.exists()
+        self.is_webcam = text.isdecimal() and not exists
+        if not self.is_webcam and not exists:
             raise UserError(f'there is no image, folder or video {text}')
         is_movie = self.path.suffix.lower() in _VIDEO_SUFFIXES and not self.path.is_dir()
         self.is_video = self.is_webcam or is_movie

@@ -26,16 +26,17 @@ class Video:
 
     Args:
         source: Which one.
+        shows: Whether to show its frames in a window.
 
     Attributes:
         name: Name of the file or the webcam.
         frame_rate: Frames per second.
 
     Raises:
-        UserError: if it cannot be read.
+        UserError: if it cannot be read, or if there is no screen for a window.
     """
 
-    def __init__(self, source: Source):
+    def __init__(self, source: Source, shows: bool = False):
         self.name = source.name
         with opencv_silenced():
             capture = cv2.VideoCapture(int(str(source.path)) if source.is_webcam else self.name)
@@ -50,6 +51,7 @@ class Video:
         frames = int(capture.get(cv2.CAP_PROP_FRAME_COUNT))
         self._announced = frames if not source.is_webcam and frames > 0 else None
         self._capture = capture
+        self._window = Window(self.name) if shows else None
 
     def sort_frames(self) -> None:
         """Do nothing: frames are read in order."""
@@ -62,9 +64,7 @@ class Video:
         while (found := self._capture.read())[0]:
             yield found[1]
 
-    def process(
-        self, predictor: Predictor, results: Results, draws: bool, window: 'Window | None' = None
-    ) -> None:
+    def process(self, predictor: Predictor, results: Results, draws: bool) -> None:
         """Predict on each frame until the video ends or its window is closed.
 
         Raises:
@@ -74,7 +74,7 @@ class Video:
         with new_bar() as bar, Movie(file, self.frame_rate) as movie:
             for frame in bar.track(self, total=self._announced, description='Frames'):
                 try:
-                    entry, drawn = predictor.result(frame, draws or window is not None)
+                    entry, drawn = predictor.result(frame, draws or self._window is not None)
                 except Exception as error:  # the other frames have its size, and would fail too
                     reason = reason_of(error)
                     raise UserError(f'{self.name}, frame {frames}: {reason}') from error
@@ -82,7 +82,7 @@ class Video:
                     movie.add(drawn)
                 results.add(file=Path(self.name).name, frame=frames, **entry)
                 frames += 1
-                if window is not None and not window.show(drawn):
+                if self._window is not None and not self._window.show(drawn):
                     return
         self._check_end(frames)
 
