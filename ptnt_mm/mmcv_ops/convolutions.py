@@ -1,4 +1,4 @@
-"""Convolutions at moved points, and at chosen ones."""
+"""Convolutions at moved points, at chosen ones, and with turned filters."""
 
 from collections.abc import Mapping, Sequence
 
@@ -237,3 +237,25 @@ def masked_col2im_forward(
 ) -> None:
     """Put M columns (C, M) into their places in a map (1, C, height, width)."""
     im[0][:, mask_h_idx, mask_w_idx] = col.to(im.dtype)
+
+
+def active_rotated_filter_forward(input: Tensor, indices: Tensor, output: Tensor) -> None:
+    """Turn filters: input (D, C, O, h, w) -> output (D * R, C * O, h, w).
+
+    Indices (O, h, w, R), from 1 on, tell where each rotation puts a weight among the O * h * w.
+    """
+    places = _places(indices)
+    turned = output.view(len(input), len(places), input.shape[1], -1)
+    turned.scatter_(3, places.expand_as(turned), input.flatten(2)[:, None].expand_as(turned))
+
+
+def active_rotated_filter_backward(grad_out: Tensor, indices: Tensor, grad_in: Tensor) -> None:
+    """grad_out (D * R, C * O, h, w) -> grad_in (D, C, O, h, w)."""
+    places = _places(indices)
+    turned = grad_out.reshape(len(grad_in), len(places), grad_in.shape[1], -1)
+    grad_in.copy_(turned.gather(3, places.expand_as(turned)).sum(1).view_as(grad_in))
+
+
+def _places(indices: Tensor) -> Tensor:
+    """(O, h, w, R) from 1 on -> (R, 1, O * h * w) from 0 on."""
+    return indices.flatten(0, 2).T[:, None].long() - 1

@@ -1,4 +1,7 @@
-"""The focal losses, one sample per row; the label -1 or num_classes means no class."""
+"""The focal losses, and the distance between sets of points.
+
+The focal losses have one sample per row; the label -1 or num_classes means no class.
+"""
 
 import torch
 from torch import Tensor
@@ -79,3 +82,40 @@ def _weigh(values: Tensor, target: Tensor, weight: Tensor) -> None:
         is_class = (target >= 0) & (target < len(weight))
         weights = weight[target.clamp(0, len(weight) - 1)].where(is_class, 1)
         values.mul_(weights.unsqueeze(-1) if values.dim() > 1 else weights)
+
+
+def chamfer_distance_forward(
+    xyz1: Tensor, xyz2: Tensor, dist1: Tensor, dist2: Tensor, idx1: Tensor, idx2: Tensor
+) -> None:
+    """Squared distance of each point to the nearest of the other set, and which one that is.
+
+    The points are (B, N, 2) and (B, M, 2), the results (B, N) and (B, M).
+    """
+    first, second = widened(xyz1, xyz2)
+    squares = (first[:, :, None] - second[:, None]).square().sum(-1)
+    for dim, distance, index in ((2, dist1, idx1), (1, dist2, idx2)):
+        nearest = squares.min(dim)
+        distance.copy_(nearest.values)
+        index.copy_(nearest.indices)
+
+
+def chamfer_distance_backward(
+    xyz1: Tensor,
+    xyz2: Tensor,
+    idx1: Tensor,
+    idx2: Tensor,
+    graddist1: Tensor,
+    graddist2: Tensor,
+    gradxyz1: Tensor,
+    gradxyz2: Tensor,
+) -> None:
+    """Gradients of the distances, (B, N) and (B, M) -> of the points, which start as zero."""
+    ways = (
+        (xyz1, xyz2, idx1, graddist1, gradxyz1, gradxyz2),
+        (xyz2, xyz1, idx2, graddist2, gradxyz2, gradxyz1),
+    )
+    for start, end, index, grad, into_start, into_end in ways:
+        index = index[..., None].long().expand_as(start)
+        step = 2 * grad[..., None] * (start - end.gather(1, index))
+        into_start.add_(step)
+        into_end.scatter_add_(1, index, -step)

@@ -5,7 +5,18 @@ from importlib import metadata
 import torch
 import torchvision
 
-from . import attention, boxes, convolutions, losses, rois, sync_bn, upsampling
+from . import (
+    attention,
+    boxes,
+    convolutions,
+    losses,
+    polygons,
+    rois,
+    rotated_boxes,
+    rotated_rois,
+    sync_bn,
+    upsampling,
+)
 from .computing import as_kernel
 
 MADE_OF = {
@@ -28,6 +39,15 @@ MADE_OF = {
     'sigmoid_focal_loss': 'its formula',
     'softmax_focal_loss': 'its formula',
     'sync_bn': 'its formulas',
+    'box_iou_rotated, box_iou_quadri': 'their formula',
+    'nms_rotated, nms_quadri': 'their formula, and a loop in NumPy',
+    'diff_iou_rotated_2d': "torch's sort",
+    'convex_iou, convex_giou': 'their formulas',
+    'min_area_polygons, points_in_polygons': 'their formulas',
+    'roi_align_rotated, riroi_align_rotated': "torch's embedding_bag",
+    'rotated_feature_align': "torch's embedding_bag",
+    'active_rotated_filter': "torch's scatter",
+    'chamfer_distance': 'its formula',
 }
 """Operators by mmcv's names."""
 
@@ -43,9 +63,14 @@ def get_compiling_cuda_version() -> str:
 
 
 # Every public function of these files has the name and the arguments of one in mmcv._ext.
+_MODULES = (
+    *(attention, boxes, convolutions, losses, polygons),
+    *(rois, rotated_boxes, rotated_rois, sync_bn, upsampling),
+)
+
 OPERATORS = {
     name: as_kernel(function)
-    for module in (attention, boxes, convolutions, losses, rois, sync_bn, upsampling)
+    for module in _MODULES
     for name, function in vars(module).items()
     if getattr(function, '__module__', '') == module.__name__ and not name.startswith('_')
 } | {function.__name__: function for function in (get_compiler_version, get_compiling_cuda_version)}

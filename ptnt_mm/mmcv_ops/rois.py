@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn.functional import grid_sample
 
 from .computing import gradients, widened
+from .sampling import positions
 
 _ops = torch.ops.torchvision
 
@@ -219,18 +220,10 @@ def _samples(
         if columns <= 0 or rows <= 0:
             continue
         chosen = (kind == index).nonzero().squeeze(1)
-        x = _positions(start[chosen, 0], bins[chosen, 0], size[1], columns)
-        y = _positions(start[chosen, 1], bins[chosen, 1], size[0], rows)
+        x = positions(start[chosen, 0], bins[chosen, 0], size[1], columns)
+        y = positions(start[chosen, 1], bins[chosen, 1], size[0], rows)
         y, x = torch.broadcast_tensors(y[:, :, None, :, None], x[:, None, :, None, :])
         yield image, chosen, y.reshape(1, -1, rows * columns), x.reshape(1, -1, rows * columns)
-
-
-def _positions(start: Tensor, length: Tensor, bins: int, samples: int) -> Tensor:
-    """Spread samples evenly in the bins of each roi: (n,) and (n,) -> (n, bins, samples)."""
-    bin, sample = (torch.arange(count, device=start.device) for count in (bins, samples))
-    start, length = start[:, None, None], length[:, None, None]
-    # In mmcv's order, so that a point on the edge is rounded to the same side.
-    return start + bin[:, None] * length + (sample + 0.5) * length / samples
 
 
 def _sampled(maps: Tensor, y: Tensor, x: Tensor) -> Tensor:

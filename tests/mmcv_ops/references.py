@@ -7,7 +7,7 @@ value nor slope. For roi_align it counts as inside, and the border's values cont
 """
 
 from itertools import product
-from math import floor
+from math import ceil, cos, floor, sin
 
 import numpy as np
 import torch
@@ -168,3 +168,95 @@ def roi_align(maps, rois, grad_output, scale, ratio, mode, aligned):
                 amount = grad_output[n, c, h, w] / len(samples)
                 spread(into_maps[int(rois[n, 0]), c], *inside, amount)
     return [output, into_maps]
+
+
+def _within(image: np.ndarray, y: float, x: float) -> tuple[float, float] | None:
+    """A point of roi_align, moved to the border if it is up to a pixel outside; None beyond."""
+    height, width = image.shape
+    if not (-1 <= y <= height and -1 <= x <= width):
+        return None
+    return min(max(y, 0), height - 1), min(max(x, 0), width - 1)
+
+
+def roi_align_rotated(maps, rois, grad_output, scale, ratio, aligned, clockwise):
+    """The output and the gradient of the maps.
+
+    Args:
+        maps: (B, C, H, W).
+        rois: (N, 6), with x, y, width, height and angle.
+        grad_output: (N, C, h, w).
+        scale: Factor from the rois' coordinates to those of the maps.
+        ratio: Rows and columns of samples in a bin; 0 for about one per pixel.
+        aligned: Whether pixel centres are at half coordinates.
+        clockwise: Whether angles are.
+    """
+    output, into_maps = np.zeros_like(grad_output), np.zeros_like(maps)
+    for n, c, h, w in np.ndindex(*output.shape):
+        centre_x, centre_y = rois[n, 1:3] * scale - (0.5 if aligned else 0)
+        wide, tall = (max(side * scale, 0 if aligned else 1) for side in rois[n, 3:5])
+        angle = -rois[n, 5] if clockwise else rois[n, 5]
+        rows, columns = output.shape[2:]
+        counts = [ratio or ceil(tall / rows), ratio or ceil(wide / columns)]
+        image, gradient = (each[int(rois[n, 0]), c] for each in (maps, into_maps))
+        for i, j in np.ndindex(*counts):
+            down = (h + (i + 0.5) / counts[0]) * tall / rows - tall / 2
+            along = (w + (j + 0.5) / counts[1]) * wide / columns - wide / 2
+            y = down * cos(angle) - along * sin(angle) + centre_y
+            x = down * sin(angle) + along * cos(angle) + centre_x
+            if inside := _within(image, y, x):
+                output[n, c, h, w] += value(image, *inside) / np.prod(counts)
+                spread(gradient, *inside, grad_output[n, c, h, w] / np.prod(counts))
+    return [output, into_maps]
+
+
+def feature_align(maps, boxes, grad_output, scale, points):
+    """Each pixel plus the maps at its box's centre and, of five points, at its corners.
+
+    Args:
+        maps: (B, C, H, W).
+        boxes: (B, H, W, 5), as y, x, width, height and angle.
+        grad_output: (B, C, H, W).
+        scale: Factor from the boxes' coordinates to those of the maps.
+        points: 1 or 5.
+    """
+    output, into_maps = maps.copy(), grad_output.copy()
+    for b, c, h, w in np.ndindex(*maps.shape):
+        y, x, wide, tall = boxes[b, h, w, :4] * scale
+        corners = box_corners(x, y, wide, tall, boxes[b, h, w, 4])
+        for at_x, at_y in [(x, y), *corners][:points]:
+            if inside := _within(maps[b, c], at_y, at_x):
+                output[b, c, h, w] += value(maps[b, c], *inside)
+                spread(into_maps[b, c], *inside, grad_output[b, c, h, w])
+    return [output, into_maps]
+
+
+def box_corners(x, y, width, height, angle):
+    """The corners of a box that is turned clockwise in an image."""
+    halves = [(-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5)]
+    sides = [(a * width, b * height) for a, b in halves]
+    return [
+        (x + a * cos(angle) - b * sin(angle), y + a * sin(angle) + b * cos(angle)) for a, b in sides
+    ]
+
+
+def nms(shapes, scores, threshold, overlap):
+    """The indices of the shapes that overlap no better one by more than the threshold."""
+    kept = []
+    for index in np.argsort(-scores, kind='stable').tolist():
+        if not kept or (overlap(shapes[kept], shapes[index]) <= threshold).all():
+            kept.append(index)
+    return kept
+
+
+def is_inside(x, y, corners):
+    """Count the sides to the right of a point, up to one that it lies on: 1 if they are odd."""
+    count = 0
+    for (x1, y1), (x2, y2) in zip(corners, [corners[-1], *corners[:-1]], strict=True):
+        if (x, y) in ((x1, y1), (x2, y2)):
+            break
+        if (y1 < y) != (y2 < y):
+            at = x1 + (y - y1) * (x2 - x1) / (y2 - y1)
+            if at == x:
+                break
+            count += at > x
+    return count % 2
