@@ -53,3 +53,7 @@ def test_a_label_avoids_the_box_above(draw_objects: Draw):
 
 def test_a_label_larger_than_the_picture_starts_in_its_corner(draw_objects: Draw):
     assert places(draw_objects, (1.0, 1, 5, 5), size=(8, 30)) == [(0, 0, 29, 7)]
+    meta = dict(classes=('MMMMMMMM',), palette=COLOURS[:1])
+    box = dict(bboxes=torch.tensor([[1.0, 1, 5, 5]]), labels=torch.tensor([0]))
+    picture = draw_objects((8, 30), meta, **box)
+    assert (picture[:, 0] == COLOURS[0]).all(), 'the edge, and no letter that is cut'

@@ -3,7 +3,12 @@
 import numpy as np
 import pytest
 import torch
+from mmdet.structures import DetDataSample
 from mmdet.structures.mask import BitmapMasks
+from mmengine.config import Config
+from mmengine.registry import VISUALIZERS
+from mmengine.structures import InstanceData
+from repository import ROOT
 
 from ptnt_mm.utils.colours import PALETTE
 
@@ -92,3 +97,13 @@ def test_the_palette_of_another_data_set_is_not_used(draw_objects: Draw):
         (90, 90), meta, bboxes=torch.tensor([[9.0, 30, 80, 80]]), labels=torch.tensor([0])
     )
     assert where(picture, PALETTE[0]).any() and not where(picture, (1, 2, 3)).any()
+
+
+def test_the_visualizer_of_projects_draws_on_a_copy():
+    runtime = Config.fromfile(ROOT / 'configs/_base_/project/runtime_mmdet.py')
+    visualizer = VISUALIZERS.build(dict(runtime.visualizer, vis_backends=[]))
+    visualizer.dataset_meta = META
+    image = np.full((90, 90, 3), GREY, np.uint8)
+    box = InstanceData(bboxes=torch.tensor([[9.0, 30, 80, 80]]), labels=torch.tensor([0]))
+    visualizer.add_datasample('x', image, DetDataSample(gt_instances=box))
+    assert (image == GREY).all() and where(visualizer.get_image(), RED).any()

@@ -4,38 +4,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import torch
-from mmengine.config import Config
-from mmengine.model import BaseModel
-from mmengine.registry import MODELS
-from torch import nn
 
 from ptnt_mm.api import load_predictor
 from ptnt_mm.utils.colours import PALETTE, class_colours
 from ptnt_mm.utils.errors import UserError
 
+from .samples import write_heads_only
+
 PAIR = ('cat', 'dog')
-
-
-class Head(nn.Module):
-    def __init__(self, num_classes: int):
-        super().__init__()
-        self.num_classes = num_classes
-
-
-@MODELS.register_module()
-class HeadsOnly(BaseModel):
-    """A model of nothing but numbers of classes; perhaps one that reads their names."""
-
-    def __init__(self, heads: list[int], reads: bool):
-        super().__init__()
-        self.heads = nn.Sequential(*map(Head, heads))
-        self.weight = nn.Parameter(torch.zeros(1))
-        if reads:
-            self.language_model = nn.Identity()
-
-    def forward(self, *args: object, **kwargs: object) -> None:
-        """Do nothing."""
 
 
 Load = Callable[..., dict]
@@ -46,15 +22,8 @@ def find(tmp_path: Path) -> Load:
     """The names and colours of a checkpoint's model, whose test data has a dataset config."""
 
     def load(meta: dict, dataset: dict, *heads: int, reads: bool = False) -> dict:
-        file = tmp_path / 'epoch_1.pth'
-        torch.save(dict(meta=meta, state_dict=dict(weight=torch.zeros(1))), file)
-        pipeline = [dict(type='LoadImageFromFile'), dict(type='PackDetInputs')]
-        config = dict(
-            default_scope='mmdet',
-            model=dict(type='mmengine.HeadsOnly', heads=heads or (1, 2), reads=reads),
-            test_dataloader=dict(dataset=dict(dataset, pipeline=pipeline)),
-        )
-        return load_predictor(Config(config), str(file), 'cpu').dataset_meta
+        config, file = write_heads_only(tmp_path, meta, dataset, *heads or (1, 2), reads=reads)
+        return load_predictor(config, str(file), 'cpu').dataset_meta
 
     return load
 
