@@ -1,6 +1,5 @@
 """The page in a browser: it draws, filters, sorts, fits phone and paper, and loads nothing."""
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +8,6 @@ import pytest
 from browser import PHONE, chromium, height, needs_chromium, quiet_page, width
 
 from ptnt_mm.workbench.cli.main import run
-from ptnt_mm.workbench.pages.page import TEMPLATES
 
 from . import made_runs
 from .made_runs import make_detector, make_segmenter
@@ -149,19 +147,6 @@ def test_runs_have_one_colour_everywhere(page):
     assert colours('#twelve .run') == [boxes, masks, masks, masks]
     assert colours('#confusion .run') == [boxes, masks] and colours('#segmentation .run')[0] == maps
     assert colours('#detections .card .run')[:2] == [boxes, masks]
-
-
-def test_classes_of_other_colours_have_a_legend_of_their_own():
-    def legend(*colours: tuple[int, int, int]) -> list[str]:
-        runs = [
-            dict(name=f'run {i}', colour='red', classes=dict(ball=colour))
-            for i, colour in enumerate(colours)
-        ]
-        drawn = TEMPLATES.get_template('gallery.html').module.colours_of_classes(runs)
-        return re.findall('([^<>]+)</li>', drawn)
-
-    assert legend((9, 9, 9), (9, 9, 9)) == ['ball']
-    assert legend((9, 9, 9), (0, 9, 9)) == ['run 0', 'ball', 'run 1', 'ball']
 
 
 def test_a_picture_is_enlarged_beside_the_ground_truth(page):
