@@ -5,6 +5,7 @@ import json
 import re
 import sys
 import time
+from collections.abc import Sequence
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -100,9 +101,12 @@ def test_the_model_that_a_run_starts_from_is_named(tmp_path: Path, capsys):
 class GivenMetric(BaseMetric):
     """Returns these scores, one after the other."""
 
-    def __init__(self, scores: list[dict]):
+    def __init__(self, scores: list[dict], classes: Sequence[list] = ()):
         super().__init__()
         self.scores = [dict(each) for each in scores]
+        self.class_scores = [
+            dict(zip(('class', 'images', 'AP'), row, strict=True)) for row in classes
+        ]
 
     def process(self, data_batch: dict, data_samples: list) -> None:
         self.results.append(0)
@@ -128,6 +132,19 @@ def test_best_scores_have_their_steps(tmp_path: Path, capsys):
         'AP 0.500  AP50 0.900  best AP 0.500 (epoch 2)',
         'AP 0.300  AP50 0.900  best AP 0.500 (epoch 2)',
     ]
+
+
+def test_scores_of_classes_stand_in_columns_as_they_are(tmp_path: Path, capsys):
+    names = ('[red]text[/red] :cup: a', 'word ' * 100 + 'end')
+    config = evaluated(quick(toy_config(tmp_path, 1)))
+    rows = [[names[0], 9, None], [names[1], 9, 0.5]]
+    config.val_evaluator = dict(type='GivenMetric', scores=[dict(AP=0.5)], classes=rows)
+    config.experiment_name = str(tmp_path)
+    config.dump(tmp_path / 'config.py')
+    assert run_command('train', [str(tmp_path / 'config.py')]) == 0
+    wide = len(names[1])
+    table = [f'{"class":{wide}}  images     AP', f'{names[0]:{wide}}       9      –']
+    assert '\n'.join([*table, f'{names[1]}       9  0.500', '']) in capsys.readouterr().out
 
 
 METRICS_AND_LINES = [
