@@ -29,21 +29,16 @@ def draw_objects(tmp_path: Path) -> Draw:
 
     def draw(size: tuple[int, int], meta: dict, **fields: object) -> np.ndarray:
         Image.new('RGB', size[::-1], (128, 128, 128)).save(tmp_path / 'x.bmp')
-        objects = dict(
-            gt_instances=InstanceData(labels=torch.zeros(0, dtype=torch.int64)),
-            pred_instances=InstanceData(scores=torch.zeros(0)),
-        )
-        found = 'scores' in fields
-        objects['pred_instances' if found else 'gt_instances'] = InstanceData(**fields)
+        nothing, found = InstanceData(scores=torch.zeros(0)), 'scores' in fields
+        parts = [nothing, InstanceData(**fields)][:: 1 if found else -1]
+        objects = dict(zip(('gt_instances', 'pred_instances'), parts, strict=True))
         pictures = []
         visualizer = SimpleNamespace(
             dataset_meta=meta, add_image=lambda name, image, step: pictures.append(image)
         )
-        HOOKS.build(dict(type='DrawValidationHook')).after_val_iter(
-            SimpleNamespace(visualizer=visualizer, iter=1),
-            0,
-            outputs=[sample_of(tmp_path / 'x.bmp', **objects)],
-        )
+        runner = SimpleNamespace(visualizer=visualizer, iter=1)
+        sample = sample_of(tmp_path / 'x.bmp', **objects)
+        HOOKS.build(dict(type='DrawValidationHook')).after_val_iter(runner, 0, outputs=[sample])
         halves = np.split(pictures[0], 2, axis=1)
         assert (halves[not found] == 128).all(), 'each is drawn on a picture of its own'
         return halves[found]
