@@ -1,4 +1,4 @@
-"""Images, videos and Ctrl-C, with a predictor that always gives the same result."""
+"""Images, videos and Ctrl-C, with an exported file that always finds the same."""
 
 import errno
 import json
