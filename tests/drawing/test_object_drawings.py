@@ -104,6 +104,13 @@ def test_the_visualizer_of_projects_draws_on_a_copy():
     visualizer = VISUALIZERS.build(dict(runtime.visualizer, vis_backends=[]))
     visualizer.dataset_meta = META
     image = np.full((90, 90, 3), GREY, np.uint8)
-    box = InstanceData(bboxes=torch.tensor([[9.0, 30, 80, 80]]), labels=torch.tensor([0]))
-    visualizer.add_datasample('x', image, DetDataSample(gt_instances=box))
-    assert (image == GREY).all() and where(visualizer.get_image(), RED).any()
+    one, other = (
+        InstanceData(
+            bboxes=torch.tensor([[9.0 + 40 * i, 30, 40 + 40 * i, 80]]), labels=torch.tensor([i])
+        )
+        for i in (0, 1)
+    )
+    other.scores = torch.tensor([0.9])
+    visualizer.add_datasample('x', image, DetDataSample(gt_instances=one, pred_instances=other))
+    truth, found = np.split(visualizer.get_image(), 2, axis=1)
+    assert where(truth, RED).any() and where(found, BLUE).any() and not where(found, RED).any()
