@@ -13,7 +13,7 @@ class Blobs:
     """Finds each white rectangle that it is shown, as a perfect detector would."""
 
     def __init__(self, has_masks: bool = False, has_boxes: bool = True):
-        self._has_masks, self._has_boxes = has_masks, has_boxes
+        self.has_masks, self._has_boxes = has_masks, has_boxes
         self.shapes: list[tuple[int, ...]] = []
 
     def __call__(self, pixels: np.ndarray) -> Detections:
@@ -29,7 +29,7 @@ class Blobs:
         scores = np.linspace(0.9, 0.6, count - 1, dtype=np.float32)
         labels = np.zeros(count - 1, np.int64)
         shown = boxes if self._has_boxes else np.zeros_like(boxes)
-        return Detections(shown, scores, labels, masks if self._has_masks else None)
+        return Detections(shown, scores, labels, masks if self.has_masks else None)
 
 
 def picture(boxes: list[tuple[int, int, int, int]], height: int = 160, width: int = 200):

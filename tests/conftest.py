@@ -13,10 +13,10 @@ import torch
 from micro import MICRO_ARCH
 from quick_mmengine import spare_imports
 
-import ptnt_mm.workbench  # noqa: F401
 from ptnt_mm.models.kernels import memory
 from ptnt_mm.models.position_tables import RELATIVE_POSITIONS
 from ptnt_mm.weights.published import FILES, Published
+from ptnt_mm.workbench.cli import main  # noqa: F401 (registers what configs of commands name)
 
 # Background jobs of a shell ignore Ctrl-C, and processes inherit that; those that
 # the tests interrupt must not.

@@ -19,7 +19,6 @@ from repository import ROOT
 from torch import Tensor
 
 from ptnt_mm.hooks.run_checkpoints import latest_checkpoint
-from ptnt_mm.utils.tables import new_table, to_text
 from ptnt_mm.weights.reader.read import read_checkpoint
 
 FAULTY = Path(__file__).with_name('faulty.py')
@@ -217,10 +216,9 @@ class Soak:
 
 def to_table(outcomes: list[Outcome]) -> str:
     """The outcomes as a Markdown table."""
-    table = new_table('fault', 'injected', 'runs lost', 'checkpoints lost')
-    for one in outcomes:
-        table.add_row(one.fault, *map(str, (one.injected, one.runs_lost, one.checkpoints_lost)))
-    return to_text(table)
+    rows = [(one.fault, one.injected, one.runs_lost, one.checkpoints_lost) for one in outcomes]
+    heading = ('fault', 'injected', 'runs lost', 'checkpoints lost'), ('---', *['---:'] * 3)
+    return '\n'.join(f'| {" | ".join(map(str, row))} |' for row in (*heading, *rows))
 
 
 def detector(folder: Path) -> list[Outcome]:

@@ -1,6 +1,8 @@
 """Options are declared once: functions, their docstrings and the docs agree with them."""
 
 import inspect
+import re
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +12,6 @@ from ptnt_mm.workbench.cli.commands import COMMANDS
 from ptnt_mm.workbench.cli.main import run
 from ptnt_mm.workbench.data.demo.dataset import DemoSpec
 from ptnt_mm.workbench.engine.modes import LOG_BACKENDS
-from ptnt_mm.workbench.export.format_names import FORMATS
 
 OF_PYTHON = {'command', 'config_name', 'on_findings', 'on_line', 'settings', 'splits'}
 """Keyword arguments that are not options."""
@@ -55,13 +56,19 @@ def sentence(option) -> str:
     return f'{option.name}: {option.about}' + (f': {choices}' if choices else '') + f'{alone}.'
 
 
-@pytest.mark.parametrize(
-    ('command', 'name', 'expected'), [('train', 'log', LOG_BACKENDS), ('export', 'format', FORMATS)]
-)
-def test_choices_are_those_that_there_are(command: str, name: str, expected):
-    """They are listed twice, because the table itself needs torch."""
+def choices_of(command: str, name: str) -> list[str]:
     (option,) = (option for option in COMMANDS[command].keywords if option.name == name)
-    assert list(option.choices) == list(expected)
+    return list(option.choices)
+
+
+def test_choices_are_those_that_there_are(tmp_path: Path, capsys: pytest.CaptureFixture):
+    """They are listed twice, because the table itself needs torch."""
+    assert choices_of('train', 'log') == list(LOG_BACKENDS)
+    (tmp_path / 'x.pth').write_bytes(bytes(600))
+    words = ['demo_retinanet_ptnt_ti', str(tmp_path / 'x.pth'), '--out', 'x.txt']
+    assert run('export', words) == 1
+    said = capsys.readouterr().err.partition('ends in')[2]
+    assert re.findall(r'for ([\w-]+)', said) == choices_of('export', 'format')
 
 
 def test_the_demo_set_has_the_same_defaults():

@@ -14,10 +14,10 @@ from torch.utils.data import DataLoader
 
 from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.frames import one_line
 from ptnt_mm.workbench.config.build import build_model
 from ptnt_mm.workbench.config.causes import CAUSES, Kind, explain
 from ptnt_mm.workbench.config.hosts import import_host
+from ptnt_mm.workbench.config.read import read_config
 
 
 class Base(nn.Module):
@@ -198,23 +198,29 @@ def test_a_dict_over_another_type_in_a_base_config(tmp_path: Path, kind: type):
         (UserError('`size=3`: no'), '`size=3`: no', 'UserError: `size=3`: no'),
     ],
 )
-def test_an_exception_in_one_line(error: Exception, message: str, named: str):
-    assert (one_line(error), one_line(error, named=True)) == (message, named)
+def test_an_exception_in_one_line(tmp_path: Path, error: Exception, message: str, named: str):
     explained = str(built(type=Refusing, error=error)).removeprefix('the model cannot be built: ')
     assert explained.startswith(named if isinstance(error, KeyError) else message)
+    file = tmp_path / 'config.py'
+    file.write_text(f'from {UserError.__module__} import UserError\nraise {error!r}\n')
+    if not isinstance(error, UserError):
+        explained = str(raised(read_config, file))
+        assert f' {named}' in explained and explained.endswith(f' ({file}, line 2)')
 
 
 def test_an_exception_without_a_message_shows_its_line():
-    def unfinished() -> None:
-        raise NotImplementedError
+    class Unfinished(nn.Module):
+        def __init__(self):
+            raise NotImplementedError
 
-    error = raised(unfinished)
-    line = unfinished.__code__.co_firstlineno + 1
-    assert f'{Path(__file__).name}, line {line}: raise NotImplementedError' in one_line(error)
+    line = Unfinished.__init__.__code__.co_firstlineno + 1
+    error = built(type=Unfinished)
+    assert f'{Path(__file__).name}, line {line}: raise NotImplementedError' in str(error)
 
 
 def test_an_exception_of_a_worker_in_one_line():
-    assert one_line(in_worker(ValueError('bad image'))) == 'ValueError: bad image'
+    error = built(type=Refusing, error=in_worker(ValueError('bad image')))
+    assert 'cannot be built: ValueError: bad image (' in str(error)
 
 
 def test_each_kind_has_a_row():

@@ -3,35 +3,32 @@
 import numpy as np
 import pytest
 import torch
+from mmdet.structures import DetDataSample
 from mmdet.structures.mask import BitmapMasks
+from mmengine.config import Config
+from mmengine.registry import VISUALIZERS
 from mmengine.structures import InstanceData
+from repository import ROOT
 
 from ptnt_mm.utils.colours import PALETTE
-from ptnt_mm.workbench.drawing.object_drawings import draw_objects
+
+from .conftest import Draw
 
 GREY = 128
 RED, BLUE = (200, 0, 0), (0, 0, 200)
 META = dict(classes=('ball', 'cup'), palette=[RED, BLUE])
 
 
-def drawn(size: tuple[int, int], meta: dict = META, **fields: object) -> np.ndarray:
-    """A grey picture (height, width) with objects; RGB."""
-    image = np.full((*size, 3), GREY, np.uint8)
-    picture = draw_objects(image, InstanceData(**fields), meta)[..., ::-1]
-    # Callers may pass a view of RGB.
-    again = draw_objects(image[..., ::-1], InstanceData(**fields), meta)[..., ::-1]
-    assert (again == picture).all() and (image == GREY).all(), 'it draws on a copy'
-    return picture
-
-
 def where(picture: np.ndarray, colour: tuple[int, int, int]) -> np.ndarray:
     return (picture == colour).all(axis=-1)
 
 
-@pytest.mark.parametrize('side', [100, 640, 5000])
-def test_lines_and_names_grow_with_the_image(side: int):
+@pytest.mark.parametrize('side', [100, 640, 2000])
+def test_lines_and_names_grow_with_the_image(side: int, draw_objects: Draw):
     box = torch.tensor([[0.2, 0.4, 0.8, 0.9]]) * side
-    picture = drawn((side, side), bboxes=box, labels=torch.tensor([0]), scores=torch.tensor([0.5]))
+    picture = draw_objects(
+        (side, side), META, bboxes=box, labels=torch.tensor([0]), scores=torch.tensor([0.5])
+    )
     line = where(picture, RED)[int(0.7 * side), : side // 2].sum() / side
     assert 1 / 400 <= line <= 1 / 100
     # The name stands above the box.
@@ -39,49 +36,51 @@ def test_lines_and_names_grow_with_the_image(side: int):
     assert 1 / 50 <= name <= 1 / 8
 
 
-def test_a_small_object_has_a_smaller_name():
+def test_a_small_object_has_a_smaller_name(draw_objects: Draw):
     boxes, labels = (
         torch.tensor([[100.0, 300, 500, 700], [800, 700, 815, 715]]),
         torch.tensor([0, 1]),
     )
-    picture = drawn((1000, 1000), bboxes=boxes, labels=labels)
+    picture = draw_objects((1000, 1000), META, bboxes=boxes, labels=labels)
     heights = [where(picture, colour)[:, x].sum() for colour, x in ((RED, 105), (BLUE, 817))]
     assert heights[0] > 1.5 * heights[1] > 0
 
 
 @pytest.mark.parametrize('box', [(0, 0, 50, 40), (60, 70, 200, 300), (-9, -9, 5, 5), (0, 0, 0, 0)])
-def test_names_stay_inside(box: tuple):
-    picture = drawn((80, 120), bboxes=torch.tensor([box]), labels=torch.tensor([1]))
+def test_names_stay_inside(box: tuple, draw_objects: Draw):
+    picture = draw_objects((80, 120), META, bboxes=torch.tensor([box]), labels=torch.tensor([1]))
     assert (picture.min(axis=-1) > 180).sum() > 9, 'white letters on blue'
 
 
-def test_the_best_is_on_top():
+def test_the_best_is_on_top(draw_objects: Draw):
     boxes, labels = torch.tensor([[10.0, 30, 90, 90]] * 2), torch.tensor([0, 1])
     for scores, colour in (((0.9, 0.4), RED), ((0.4, 0.9), BLUE)):
-        picture = drawn((100, 100), bboxes=boxes, labels=labels, scores=torch.tensor(scores))
+        picture = draw_objects(
+            (100, 100), META, bboxes=boxes, labels=labels, scores=torch.tensor(scores)
+        )
         assert tuple(picture[60, 10]) == colour
 
 
 @pytest.mark.parametrize('of_truth', [True, False])
-def test_masks_are_tinted_with_or_without_boxes(of_truth: bool):
+def test_masks_are_tinted_with_or_without_boxes(of_truth: bool, draw_objects: Draw):
     mask = np.zeros((1, 60, 80), np.uint8)
     mask[0, 20:50, 10:40] = 1
     masks = BitmapMasks(mask, 60, 80) if of_truth else torch.tensor(mask, dtype=torch.bool)
     for boxes in ({}, dict(bboxes=torch.zeros(1, 4))):  # SOLO has boxes of zeros
-        picture = drawn((60, 80), masks=masks, labels=torch.tensor([0]), **boxes)
+        picture = draw_objects((60, 80), META, masks=masks, labels=torch.tensor([0]), **boxes)
         assert picture[40, 25, 0] > GREY > picture[40, 25, 2]
         assert tuple(picture[45, 10]) == RED, 'its outline'
         assert (picture[55:] == GREY).all() and (picture[:, 60:] == GREY).all()
         assert where(picture, RED)[10:18, 12].any(), 'its name above'
 
 
-def test_names_of_an_open_vocabulary_and_classes_without_colours():
+def test_names_of_an_open_vocabulary_and_classes_without_colours(draw_objects: Draw):
     for meta, more in (
         (META, dict(label_names=['a long name'])),
         (dict(classes=None, palette='random'), {}),
         (dict(classes=('x',)), {}),
     ):
-        picture = drawn(
+        picture = draw_objects(
             (90, 90),
             meta,
             bboxes=torch.tensor([[9.0, 30, 80, 80]]),
@@ -91,17 +90,27 @@ def test_names_of_an_open_vocabulary_and_classes_without_colours():
         assert (picture != GREY).any()
 
 
-def test_the_palette_of_another_data_set_is_not_used():
+def test_the_palette_of_another_data_set_is_not_used(draw_objects: Draw):
     """A config that changes the classes of CocoDataset inherits the 80 colours of COCO."""
     meta = dict(classes=('a', 'b'), palette=[(1, 2, 3)] * 80)
-    picture = drawn(
+    picture = draw_objects(
         (90, 90), meta, bboxes=torch.tensor([[9.0, 30, 80, 80]]), labels=torch.tensor([0])
     )
     assert where(picture, PALETTE[0]).any() and not where(picture, (1, 2, 3)).any()
 
 
-def test_nothing_changes_without_objects():
-    image = np.zeros((4, 5, 3), np.uint8)
-    found = InstanceData(bboxes=torch.zeros(0, 4), labels=torch.zeros(0, dtype=torch.long))
-    assert draw_objects(image, found, META) is image
-    assert draw_objects(image, InstanceData(), META) is image
+def test_the_visualizer_of_projects_draws_on_a_copy():
+    runtime = Config.fromfile(ROOT / 'configs/_base_/project/runtime_mmdet.py')
+    visualizer = VISUALIZERS.build(dict(runtime.visualizer, vis_backends=[]))
+    visualizer.dataset_meta = META
+    image = np.full((90, 90, 3), GREY, np.uint8)
+    one, other = (
+        InstanceData(
+            bboxes=torch.tensor([[9.0 + 40 * i, 30, 40 + 40 * i, 80]]), labels=torch.tensor([i])
+        )
+        for i in (0, 1)
+    )
+    other.scores = torch.tensor([0.9])
+    visualizer.add_datasample('x', image, DetDataSample(gt_instances=one, pred_instances=other))
+    truth, found = np.split(visualizer.get_image(), 2, axis=1)
+    assert where(truth, RED).any() and where(found, BLUE).any() and not where(found, RED).any()

@@ -67,12 +67,6 @@ def test_truth_beside_prediction(hook: Hook, tmp_path: Path):
     assert (drawn[:, SIZE[1] :] == (100, 50, 25)).all()
 
 
-def test_without_truth(hook: Hook, tmp_path: Path):
-    file = black(tmp_path / 'images' / 'x.png')
-    hook.after_test_iter(None, 0, outputs=[sample_of(file, pred_sem_seg=1)])
-    assert np.asarray(Image.open(tmp_path / 'shown' / 'x.png')).shape == (*SIZE, 3)
-
-
 def test_what_is_missing_or_does_not_fit(hook: Hook, tmp_path: Path):
     file, cut = black(tmp_path / 'x.png'), tmp_path / 'cut.png'
     cut.write_bytes(file.read_bytes()[:40])

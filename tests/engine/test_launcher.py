@@ -1,45 +1,60 @@
 """Distributed training on a CPU."""
 
-import logging
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
 from mmengine.config import Config
+from mmengine.registry import MODELS
+from toy import ToyModel, quick, toy_config
 
+from ptnt_mm import api
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.workbench.engine.launcher import choose_launcher
 
 
-def test_an_unknown_launcher_is_named():
+@MODELS.register_module()
+class WithNorms(ToyModel):
+    """Takes settings of norms, as models of the hosts do."""
+
+    def __init__(self, **settings: object):
+        super().__init__()
+
+
+def test_an_unknown_launcher_is_named(tmp_path: Path):
     with pytest.raises(UserError, match="'torchrun'.*'pytorch'"):
-        choose_launcher(Config(), 'torchrun')
+        api.train(toy_config(tmp_path), launcher='torchrun')
 
 
-def launched(monkeypatch, rank: int, model: dict) -> Config:
-    """A config in a process that torchrun started."""
+@pytest.fixture
+def launch(tmp_path: Path, monkeypatch) -> Iterator:
+    """Train in the only process that torchrun started; return the model's settings."""
     monkeypatch.setattr('mmengine.device.utils.DEVICE', 'cpu')
-    monkeypatch.setattr(torch.distributed, 'is_initialized', lambda: True)
-    monkeypatch.setenv('RANK', str(rank))
-    config = Config(dict(model=model))
-    choose_launcher(config, 'pytorch')
-    return config
+    for name in ('RANK', 'LOCAL_RANK'):
+        monkeypatch.setenv(name, '0')
+    store = torch.distributed.HashStore()
+    torch.distributed.init_process_group('gloo', store=store, rank=0, world_size=1)
+
+    def launch(**model: object) -> Config:
+        config = quick(toy_config(tmp_path, 1, model=dict(type='WithNorms', **model)))
+        config.experiment_name = str(tmp_path)
+        return api.train(config, launcher='pytorch').cfg.model
+
+    yield launch
+    torch.distributed.destroy_process_group()
 
 
-@pytest.mark.parametrize('rank', [0, 1])
-@pytest.mark.parametrize('kind', ['SyncBN', 'mmcv.SyncBN', torch.nn.SyncBatchNorm])
-def test_sync_bn_becomes_bn_and_the_first_process_reports_it(
-    monkeypatch, caplog, kind: str | type, rank: int
-):
-    sync = dict(type=kind, requires_grad=True)
-    heads = [dict(norm_cfg=dict(sync)), dict(norm_cfg=dict(type='GN'))]
-    config = launched(monkeypatch, rank, dict(neck=dict(norm_cfg=dict(sync)), heads=heads))
-    assert config.model.neck.norm_cfg == dict(type='BN', requires_grad=True)
-    assert [head.norm_cfg.type for head in config.model.heads] == ['BN', 'GN']
-    messages = [record.message for record in caplog.records if record.levelno == logging.WARNING]
-    assert len(messages) == (rank == 0)
-    assert all('each process has a separate BN' in message for message in messages)
+def test_sync_bn_becomes_bn_and_this_is_reported(launch, caplog):
+    kinds = ['SyncBN', 'mmcv.SyncBN', torch.nn.SyncBatchNorm, 'GN']
+    heads = [dict(norm_cfg=dict(type=kind, requires_grad=True)) for kind in kinds]
+    model = launch(neck=dict(norm_cfg=dict(type='SyncBN')), heads=heads)
+    assert model.neck.norm_cfg == dict(type='BN')
+    assert [head.norm_cfg.type for head in model.heads] == ['BN', 'BN', 'BN', 'GN']
+    assert all(head.norm_cfg.requires_grad for head in model.heads)
+    assert caplog.text.count('each process has a separate BN') == 1
 
 
-def test_other_models_are_left_as_they_are(monkeypatch, caplog):
+def test_other_models_are_left_as_they_are(launch, caplog):
     model = dict(head=dict(norm_cfg=dict(type='BN')), sizes=[1, 2])
-    assert launched(monkeypatch, 0, model).model == model and not caplog.records
+    assert launch(**model) == dict(model, type='WithNorms')
+    assert 'separate BN' not in caplog.text

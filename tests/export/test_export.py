@@ -1,6 +1,7 @@
 """Export from a config and a checkpoint, the comparison, and predictions without torch."""
 
 import json
+import logging
 import re
 import shutil
 import subprocess
@@ -444,3 +445,26 @@ def test_frozen_tables_stay_for_all_later_images(micro_arch, attention):
         if name.endswith(('outer_pos', 'relative_pos')):
             table.zero_()
     torch.testing.assert_close(model(image), expected, rtol=0, atol=0)
+
+
+class Failing(torch.nn.Module):
+    """Fails after it has noted which messages are dropped."""
+
+    disabled = 0
+
+    def forward(self, images: torch.Tensor, sizes: torch.Tensor) -> None:
+        """Fail."""
+        Failing.disabled = logging.root.manager.disable
+        raise ValueError('inside')
+
+
+@pytest.mark.parametrize('before', [logging.NOTSET, logging.INFO, logging.CRITICAL])
+def test_messages_of_exporters_are_dropped_and_those_that_were_dropped_before(before: int):
+    logging.disable(before)
+    try:
+        with pytest.raises(ValueError, match='inside'):
+            take_graph(Failing(), (64, 64), dynamic=False)
+        assert Failing.disabled == max(before, logging.WARNING)
+        assert logging.root.manager.disable == before
+    finally:
+        logging.disable(logging.NOTSET)

@@ -101,7 +101,7 @@ def test_facts_and_card(hub: Hub, run):
     card = files['README.md'].decode()
     for expected in (
         'object-detection',
-        '| AP | 0.250 |',
+        '| Metric | Value |\n| --- | ---: |\n| AP | 0.250 |\n',
         'red cell',
         'photo.jpg config.py hf:me/cells',
     ):

@@ -8,6 +8,9 @@ import torch
 from configs.models import build
 from forked import Forked
 from mmengine.config import Config
+from mmengine.model import BaseModel
+from mmengine.registry import MODELS
+from mmengine.structures import InstanceData
 from PIL import Image
 
 import ptnt_mm
@@ -73,3 +76,40 @@ def run_elsewhere(code: str, folder: Path) -> str:
     script.write_text(code)
     assert Forked([script], folder, output).wait() == 0, output.read_text()
     return output.read_text()
+
+
+@MODELS.register_module()
+class HeadsOnly(BaseModel):
+    """A detector that finds nothing: numbers of classes, perhaps read by a language model."""
+
+    def __init__(self, heads: list[int], reads: bool):
+        super().__init__()
+        self.heads = torch.nn.ModuleList(torch.nn.Identity() for _ in heads)
+        for head, number in zip(self.heads, heads, strict=True):
+            head.num_classes = number
+        self.weight = torch.nn.Parameter(torch.zeros(1))
+        if reads:
+            self.language_model = torch.nn.Identity()
+
+    def forward(self, inputs: list, data_samples: list, mode: str = 'predict') -> list:
+        """Samples without objects."""
+        for sample in data_samples:
+            sample.pred_instances = InstanceData(
+                bboxes=torch.zeros(0, 4), scores=torch.zeros(0), labels=torch.zeros(0).long()
+            )
+        return data_samples
+
+
+def write_heads_only(
+    folder: Path, meta: dict, dataset: dict, *heads: int, reads: bool = False
+) -> tuple[Config, Path]:
+    """A config with a dataset for tests, and a checkpoint with these metadata."""
+    file = folder / 'epoch_1.pth'
+    torch.save(dict(meta=meta, state_dict=dict(weight=torch.zeros(1))), file)
+    pipeline = [dict(type='LoadImageFromFile'), dict(type='PackDetInputs')]
+    config = dict(
+        default_scope='mmdet',
+        model=dict(type='mmengine.HeadsOnly', heads=heads, reads=reads),
+        test_dataloader=dict(dataset=dict(dataset, pipeline=pipeline)),
+    )
+    return Config(config), file

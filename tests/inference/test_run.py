@@ -1,68 +1,68 @@
-"""Images, videos and Ctrl-C, with a predictor that always gives the same result."""
+"""Images, videos and Ctrl-C, with an exported file that always finds the same."""
 
 import errno
 import json
 import os
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 
 import cv2
 import numpy as np
 import pytest
+from exported import export_detector
 from PIL import Image
 
+from ptnt_mm import api
+from ptnt_mm.deploy import Detections
+from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.cli.main import run as run_command
 from ptnt_mm.workbench.data.image_files import read_image
-from ptnt_mm.workbench.inference import infer as inferring
-from ptnt_mm.workbench.inference.image_loaders import LoadedImage
-from ptnt_mm.workbench.inference.predictor import Predictor
 
-from .samples import photograph
-from .test_video import frames_of, write_video
+from .samples import photograph, write_heads_only
+from .videos import frames_of, write_video
 
 
-class Same(Predictor):
-    """Detects one object in each image; fails on wide ones, and is interrupted at the fourth."""
+def detections(scores: Sequence[float]) -> Detections:
+    """Objects of the first class, each over the whole of a small image."""
+    boxes = np.array([[0.0, 0, 5, 3]] * len(scores), np.float32).reshape(-1, 4)
+    return Detections(boxes, np.array(scores), np.zeros(len(scores), np.int64), None)
+
+
+class Same:
+    """Detects one object in each image, and is interrupted at the fourth."""
 
     images = 0
     names = ('thing',)
 
-    def __init__(self):
-        super().__init__(None, dict(classes=self.names), 0.3)
-
-    def predict(self, image: LoadedImage) -> str:
+    def __call__(self, image: np.ndarray) -> Detections:
         self.images += 1
-        if image.size[1] > 1000:
-            raise RuntimeError('too\nwide')
         if self.images == 4:
             raise KeyboardInterrupt
-        return 'thing'
-
-    def describe(self, sample: str) -> dict:
-        return dict(detections=[dict(label=sample)])
-
-    def draw(self, image: np.ndarray, sample: str) -> np.ndarray:
-        return 255 - image
+        return detections([0.9])
 
 
 @pytest.fixture
-def predictor() -> type[Same]:
+def network() -> type[Same]:
     return Same
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, predictor: type[Same]) -> Path:
-    """A working directory with placeholder files for config and checkpoint."""
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, network: type[Same]) -> Path:
+    """A working directory with an exported file, and a folder for images."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(inferring, 'load_predictor', lambda *arguments: predictor())
-    (tmp_path / 'x.py').write_text('model = dict()\ntest_dataloader = dict()\n')
-    (tmp_path / 'x.pth').write_bytes(b'\0' * 600)
     (tmp_path / 'in').mkdir()
-    return tmp_path
+    return exported(monkeypatch, network)
+
+
+def exported(monkeypatch: pytest.MonkeyPatch, network: type[Same]) -> Path:
+    calls = network()
+    names = network.names and list(network.names)
+    return export_detector(monkeypatch, Path('x.onnx'), calls, classes=names).absolute().parent
 
 
 def infer(source: object, *flags: object) -> int:
-    return run_command('infer', [str(source), 'x.py', 'x.pth', *map(str, flags)])
+    return run_command('infer', [str(source), 'x.onnx', *map(str, flags)])
 
 
 def predictions(folder: Path) -> dict:
@@ -84,20 +84,21 @@ def test_pictures_keep_their_names(place: Path, capsys: pytest.CaptureFixture):
     found = predictions(place / 'out')
     assert [entry['file'] for entry in found['images']] == names
     assert found['images'][0] == dict(
-        file='a.bmp', width=6, height=4, detections=[dict(label='thing')]
+        file='a.bmp',
+        width=6,
+        height=4,
+        detections=[dict(label='thing', score=0.9, box=[0.0, 0.0, 5.0, 3.0])],
     )
     assert found['classes'] == ['thing'] and found['failed'] == []
     # One image per line, for reading and for grep.
     lines = (place / 'out' / 'predictions.json').read_text().splitlines()
     assert sum('"file"' in line for line in lines) == 3
     for name in names:
-        np.testing.assert_array_equal(
-            read_image(place / 'out' / 'drawn' / name), 255 - read_image(place / 'in' / name)
-        )
+        drawn, image = (read_image(place / folder / name) for folder in ('out/drawn', 'in'))
+        assert drawn.shape == image.shape and (drawn != image).any()
     printed = capsys.readouterr()
-    assert printed.out.startswith(
-        'Processed 3 images\npredictions  out/predictions.json\ndrawn        out/drawn\n'
-    )
+    paths = 'predictions  out/predictions.json\ndrawn        out/drawn\n'
+    assert f'Processed 3 images\n{paths}' in printed.out
     # The oldest version of rich adds empty lines.
     assert printed.err.strip() == 'Skipped, not images: notes.txt', 'no bar without a terminal'
 
@@ -112,7 +113,7 @@ def test_pictures_of_other_kinds_are_counted(place: Path, capsys: pytest.Capture
 class Camera:
     """Stands for ``cv2.VideoCapture``: it states a number of frames, and has ``frames`` of them."""
 
-    rate, frames = 0.0, 2
+    rate, frames, shape = 0.0, 2, (64, 96)
 
     def __init__(self, source: int | str):
         self._left = self.frames
@@ -125,7 +126,7 @@ class Camera:
 
     def read(self) -> tuple[bool, np.ndarray | None]:
         self._left -= 1
-        return (True, np.zeros((64, 96, 3), np.uint8)) if self._left >= 0 else (False, None)
+        return (True, np.zeros((*self.shape, 3), np.uint8)) if self._left >= 0 else (False, None)
 
 
 @pytest.mark.parametrize(('rate', 'used'), [(0.0, 25.0), (1000.0, 25.0), (999.0, 999.0)])
@@ -139,6 +140,62 @@ def test_a_webcam_states_anything(rate: float, used: float, place: Path, monkeyp
     assert len(predictions(place / 'out')['images']) == 2
 
 
+@pytest.mark.parametrize(
+    ('text', 'is_video', 'out'),
+    [
+        ('a.png', False, 'a.png'),
+        ('a.MP4', True, 'a.MP4'),
+        ('clips.mp4', False, 'clips.mp4'),
+        ('clips.mp4/..', False, 'here'),
+        ('.', False, 'here'),
+        ('1', False, '1'),
+        ('2', True, 'webcam_2'),
+    ],
+)
+def test_kinds_of_sources_and_folders_of_their_results(
+    text: str, is_video: bool, out: str, place: Path, monkeypatch: pytest.MonkeyPatch
+):
+    for name in ('a.png', 'clips.mp4/a.png', '1/a.png'):
+        save(place / 'here' / name)
+    monkeypatch.setattr(Same, 'images', -99)
+    monkeypatch.chdir(place / 'here')
+    write_video(Path('a.MP4'), 2)
+    if text == '2':
+        monkeypatch.setattr(cv2, 'VideoCapture', Camera)
+    assert run_command('infer', [text, '../x.onnx']) == 0
+    images = predictions(Path('work_dirs', 'infer', out))['images']
+    assert images and all(('frame' in image) == is_video for image in images)
+
+
+def test_a_movie_that_cannot_be_written(place: Path, monkeypatch, capsys):
+    monkeypatch.setattr(Camera, 'shape', (1, 1))
+    monkeypatch.setattr(cv2, 'VideoCapture', Camera)
+    assert infer('97', '--out', 'out') == 1
+    assert 'cannot write a video of 1 x 1 pixels' in capsys.readouterr().err
+    assert not list((place / 'out').rglob('*.mp4'))
+
+
+@pytest.mark.parametrize('content', [b'', b'no video', None], ids=['empty', 'text', 'cut off'])
+def test_an_unreadable_video_is_named(content: bytes | None, place: Path, capsys):
+    file = write_video(place / 'x.mp4')
+    # The index is at the end of the file.
+    file.write_bytes(file.read_bytes()[:5000] if content is None else content)
+    assert infer('x.mp4', '--out', 'out') == 1
+    assert 'x.mp4 cannot be read as a video' in capsys.readouterr().err
+
+
+def test_opencv_prints_its_other_errors_as_before(place: Path):
+    set_level = getattr(cv2, 'setLogLevel', None) or cv2.utils.logging.setLogLevel
+    before, variables = set_level(4), dict(os.environ)
+    try:
+        (place / 'x.mp4').touch()
+        with pytest.raises(UserError):
+            api.infer(None, 'x.onnx', 'x.mp4')
+        assert set_level(before) == 4 and dict(os.environ) == variables
+    finally:
+        set_level(before)
+
+
 def test_a_video_without_a_frame(place: Path, monkeypatch, capsys: pytest.CaptureFixture):
     monkeypatch.setattr(Camera, 'frames', 0)
     monkeypatch.setattr(cv2, 'VideoCapture', Camera)
@@ -148,7 +205,20 @@ def test_a_video_without_a_frame(place: Path, monkeypatch, capsys: pytest.Captur
     assert 'clip.mp4 has no readable frame' in capsys.readouterr().err
 
 
-def test_a_failure_does_not_stop_the_others(place: Path, capsys: pytest.CaptureFixture):
+def fail(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    """Let drawing on wide images fail."""
+    draw = cv2.rectangle
+
+    def refused(image: np.ndarray, *words: object) -> np.ndarray:
+        if image.shape[1] > 1000:
+            raise error
+        return draw(image, *words)
+
+    monkeypatch.setattr(cv2, 'rectangle', refused)
+
+
+def test_a_failure_does_not_stop_the_others(place: Path, monkeypatch, capsys):
+    fail(monkeypatch, RuntimeError('too\nwide'))
     save(place / 'in' / 'a.png')
     (place / 'in' / 'b.png').write_text('no image')
     save(place / 'in' / 'c.png', width=2000)
@@ -180,8 +250,9 @@ def test_a_project_gets_the_results(place: Path):
     save(place / 'in' / 'a.png')
     project = place / 'cells'
     project.mkdir()
-    (place / 'x.py').rename(project / 'config.py')
-    assert run_command('infer', ['in', 'cells', 'x.pth']) == 0
+    config, _ = write_heads_only(place, {}, dict(type='CocoDataset'), 1)
+    config.dump(project / 'config.py')
+    assert run_command('infer', ['in', 'cells', 'epoch_1.pth']) == 0
     assert len(predictions(project / 'infer' / 'in')['images']) == 1
 
 
@@ -269,15 +340,24 @@ def test_a_video_that_is_cut_off(place: Path, monkeypatch, capsys: pytest.Captur
     assert f'clip.avi ends after {frames} of 20 frames' in capsys.readouterr().err
 
 
-def test_a_window_that_is_closed_ends_the_video(place: Path, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize(('key', 'frames'), [(-1, 3), (ord('q'), 1), (27, 1)])
+def test_a_window_that_is_closed_ends_the_video(key: int, frames: int, place: Path, monkeypatch):
     monkeypatch.setenv('DISPLAY', ':0')
     shown = []
     monkeypatch.setattr(cv2, 'imshow', lambda title, image: shown.append(image.shape))
-    monkeypatch.setattr(cv2, 'waitKey', lambda wait: ord('q'))
-    file = write_video(place / 'in' / 'clip.avi', code='MJPG')
+    monkeypatch.setattr(cv2, 'waitKey', lambda wait: key)
+    file = write_video(place / 'in' / 'clip.avi', 3, 'MJPG')
     assert infer(file, '--out', 'out', '--show', '--no-draw') == 0
-    assert len(predictions(place / 'out')['images']) == 1 and shown == [(64, 96, 3)]
+    assert len(predictions(place / 'out')['images']) == frames
+    assert shown == [(64, 96, 3)] * frames
     assert not (place / 'out' / 'drawn').exists()
+
+
+def test_a_window_without_a_screen_is_refused(place: Path, monkeypatch, capsys):
+    for name in ('DISPLAY', 'WAYLAND_DISPLAY'):
+        monkeypatch.delenv(name, raising=False)
+    assert infer(write_video(place / 'in' / 'clip.avi', 3, 'MJPG'), '--show') == 1
+    assert '--show needs a screen' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -286,26 +366,37 @@ def test_a_window_that_is_closed_ends_the_video(place: Path, monkeypatch: pytest
         (('gone.jpg',), 'there is no image, folder or video gone.jpg'),
         (('in',), 'in contains no files'),
         (('97',), 'there is no webcam 97'),
-        (('x.pth', '--show'), '--show is for a video or a webcam'),
-        (('in', '--cfg-options', 'modle.x=1'), "did you mean 'model'"),
-        (('in', '--out', 'x.pth'), '--out x.pth: x.pth is a file, not a folder'),
+        *(((word,), f'no image, folder or video {word}') for word in ('-1', '1.5', 'rtsp://a')),
+        (('x.onnx', '--show'), '--show is for a video or a webcam'),
+        (('in', '--out', 'x.onnx'), '--out x.onnx: x.onnx is a file, not a folder'),
     ],
 )
 def test_bad_input(words: tuple, message: str, place: Path, capsys: pytest.CaptureFixture):
     assert infer(*words) == 1
     assert message in capsys.readouterr().err
-    assert sorted(path.name for path in place.iterdir()) == ['in', 'x.pth', 'x.py']
+    assert sorted(path.name for path in place.iterdir()) == ['in', 'x.onnx']
 
 
-def test_text_file_as_checkpoint_is_refused(place: Path, capsys: pytest.CaptureFixture):
+@pytest.mark.parametrize(
+    ('content', 'flags', 'message'),
+    [
+        (b'these are no weights', [], 'x.pth: is a text file'),
+        (b'\0' * 600, ['--cfg-options', 'modle.x=1'], "did you mean 'model'"),
+    ],
+)
+def test_a_checkpoint_and_changes_of_its_config_are_checked(
+    content: bytes, flags: list[str], message: str, place: Path, capsys: pytest.CaptureFixture
+):
     save(place / 'in' / 'a.png')
-    (place / 'x.pth').write_text('these are no weights\n')
-    assert infer('in') == 1
-    assert 'x.pth: is a text file' in capsys.readouterr().err
+    (place / 'x.py').write_text('model = dict()\ntest_dataloader = dict()\n')
+    (place / 'x.pth').write_bytes(content)
+    assert run_command('infer', ['in', 'x.py', 'x.pth', *flags]) == 1
+    assert message in capsys.readouterr().err
 
 
 def test_missing_class_names_are_reported(place: Path, monkeypatch, capsys):
     monkeypatch.setattr(Same, 'names', None)
+    exported(monkeypatch, Same)
     assert infer(save(place / 'in' / 'a.png')) == 0
     assert 'NO CLASS NAMES' in capsys.readouterr().err
     assert predictions(place / 'work_dirs' / 'infer' / 'a.png')['classes'] is None
@@ -394,7 +485,7 @@ def test_the_folder_of_a_killed_run_can_be_used_again(place: Path, monkeypatch, 
     for number in range(3):
         save(place / 'in' / f'{number}.png')
     with monkeypatch.context() as patched:
-        patched.setattr(Same, 'describe', lambda self, sample: os.kill(os.getpid(), signal.SIGKILL))
+        patched.setattr(Same, '__call__', lambda self, image: os.kill(os.getpid(), signal.SIGKILL))
         child = os.fork()
         if child == 0:
             infer('in', '--out', 'out')
@@ -415,30 +506,22 @@ def test_the_folder_of_a_killed_run_can_be_used_again(place: Path, monkeypatch, 
 
 
 def test_a_failure_without_a_text_names_its_line(place: Path, capsys, monkeypatch):
-    def fail(self: Same, image: LoadedImage) -> str:
-        raise KeyError
-
-    monkeypatch.setattr(Same, 'predict', fail)
-    assert infer(save(place / 'in' / 'a.png')) == 1
+    fail(monkeypatch, KeyError())
+    assert infer(save(place / 'in' / 'a.png', width=2000)) == 1
     assert 'KeyError: test_run.py, line' in capsys.readouterr().err
 
 
 class Choosy(Same):
-    """Finds as many objects as an image has rows above four, with scores that are too low."""
+    """Finds as many objects as an image has rows above four, and in four one with a low score."""
 
-    highest_below = None
-    limit = '--score-thr 0.3'
+    names = ('ball',)
 
-    def describe(self, sample: np.ndarray) -> dict:
-        if len(sample) == 4:
-            self.highest_below = max(self.highest_below or 0, 0.2999)
-        return dict(detections=[dict(label='ball')] * max(len(sample) - 4, 0))
-
-    def predict(self, image: LoadedImage) -> np.ndarray:
-        return image.pixels
+    def __call__(self, image: np.ndarray) -> Detections:
+        rows = len(image)
+        return detections([0.2999] if rows == 4 else [0.9] * max(rows - 4, 0))
 
 
-@pytest.mark.parametrize('predictor', [Choosy])
+@pytest.mark.parametrize('network', [Choosy])
 @pytest.mark.parametrize(
     ('heights', 'line'),
     [

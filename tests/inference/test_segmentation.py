@@ -3,11 +3,13 @@
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from exported import ABOUT, replace_network
 from mmengine.config import Config
 from mmengine.structures import PixelData
 from PIL import Image
@@ -16,11 +18,11 @@ from repository import ROOT
 
 import ptnt_mm
 from configs import models
-from ptnt_mm.api import load_predictor
+from ptnt_mm.api import infer, load_predictor
+from ptnt_mm.deploy.export_info import with_export_info
 from ptnt_mm.utils.colours import class_colours
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.export.supported_models import build_network
-from ptnt_mm.workbench.inference import segmentation
 from ptnt_mm.workbench.inference.predictor import Predictor
 from ptnt_mm.workbench.inference.results import Results, closing_lines
 
@@ -118,9 +120,7 @@ def test_a_size_of_no_multiple_of_the_stride_is_that_of_a_padded_image(
 
 @pytest.mark.parametrize('mode', ['whole', 'slide'])
 @pytest.mark.parametrize('size', [(77, 131), (700, 300)])
-def test_the_same_as_mmsegs_own(
-    mode: str, size: tuple[int, int], narrow: Narrow, checkpoint: Path, monkeypatch
-):
+def test_the_same_as_mmsegs_own(mode: str, size: tuple[int, int], narrow: Narrow, checkpoint: Path):
     from mmseg.apis import inference_model, init_model
 
     options = {
@@ -132,9 +132,18 @@ def test_the_same_as_mmsegs_own(
     theirs = inference_model(init_model(config, str(checkpoint), device='cpu'), image)
     segmenter = load_predictor(narrow(**options), str(checkpoint), 'cpu')
     assert theirs.pred_sem_seg.data.unique().numel() > 1
-    for at_once in (segmentation._LOGITS_AT_ONCE, 2 * image[..., 0].size, 1):
-        monkeypatch.setattr(segmentation, '_LOGITS_AT_ONCE', at_once)
-        assert torch.equal(segmenter.predict(image).pred_sem_seg.data, theirs.pred_sem_seg.data)
+    assert torch.equal(segmenter.predict(image).pred_sem_seg.data, theirs.pred_sem_seg.data)
+
+
+def test_many_classes_of_a_large_image_are_compared_in_parts(narrow: Narrow, tmp_path: Path):
+    from mmseg.apis import inference_model, init_model
+
+    config = narrow(**{'model.decode_head.num_classes': 560})
+    file, image = write_segmenter(tmp_path / 'x.pth', config), photograph(512, 512)
+    theirs = inference_model(init_model(config, str(file), device='cpu'), image).pred_sem_seg.data
+    found = load_predictor(config, str(file), 'cpu').predict(image).pred_sem_seg.data
+    assert torch.equal(found, theirs)
+    assert theirs.unique().max() > 2 * 2**26 // image[..., 0].size, 'also of the third part'
 
 
 def test_steps_of_the_pipeline_named_by_class(narrow: Narrow, checkpoint: Path):
@@ -218,13 +227,15 @@ def test_a_model_without_names_has_numbers_and_colours(narrow: Narrow, tmp_path:
     assert len(np.unique(segmenter.draw(photograph(60, 90), sample)[10, 10])) > 1
 
 
-def test_an_exported_model_without_names_has_colours():
-    meta = dict(classes=None, palette='random')
-    segmenter = segmentation.ExportedSegmenter(lambda image: image[..., 0], meta, None)
-    image = np.full((60, 90, 3), 8, np.uint8)
-    drawn = segmenter.draw(image, segmenter.predict(image))
-    expected = (8 + np.array(class_colours(9)[8][::-1])) / 2
-    assert abs(drawn[0, 0] - expected).max() <= 1
+def test_an_exported_model_without_names_has_colours(tmp_path: Path, monkeypatch):
+    about = replace(ABOUT, task='segmentation', classes=None)
+    file, picture = tmp_path / 'x.onnx', tmp_path / 'x.png'
+    file.write_bytes(with_export_info(b'body' * 100, about, '.onnx'))
+    replace_network(monkeypatch, ['labels'], lambda images: [images[..., 0]])
+    Image.new('RGB', (90, 60), (8, 8, 8)).save(picture)
+    infer(None, file, picture, tmp_path / 'out')
+    drawn = np.asarray(Image.open(tmp_path / 'out/drawn/x.png'))
+    assert abs(drawn[0, 0] - (8 + np.array(class_colours(9)[8])) / 2).max() <= 1
 
 
 def test_scores_are_refused(narrow: Narrow, checkpoint: Path):

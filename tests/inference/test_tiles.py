@@ -2,6 +2,7 @@
 
 import json
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import cv2
@@ -18,7 +19,6 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.cli.main import run as run_command
 from ptnt_mm.workbench.data.masks import encode_mask, encode_patch
 from ptnt_mm.workbench.data.tiles import Tiling
-from ptnt_mm.workbench.inference.detection import ExportedDetector
 
 from .samples import NAME, photograph
 
@@ -26,19 +26,30 @@ LONG = (10, 106, 190, 150)
 """It is longer than two tiles."""
 
 
-def detector(**options: bool) -> ExportedDetector:
-    return ExportedDetector(Blobs(**options), dict(classes=('square',)), 0.5)
+@pytest.fixture
+def detect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[dict]]:
+    """What a detector finds in an image, perhaps in its tiles."""
+
+    def detect(image: np.ndarray, network: Blobs, **options: float) -> list[dict]:
+        has_masks = network.has_masks
+        export_detector(monkeypatch, tmp_path / 'x.onnx', network, has_masks=has_masks)
+        cv2.imwrite(str(tmp_path / 'x.png'), image)
+        out = tmp_path / 'found'
+        options = dict(score_thr=0.5, draw=False, overwrite=True) | options
+        file = infer(None, tmp_path / 'x.onnx', tmp_path / 'x.png', out, **options)
+        (found,) = json.loads(file.read_text())['images']
+        return found['detections']
+
+    return detect
 
 
 @pytest.mark.parametrize(
     'kinds', [{}, {'has_masks': True}, {'has_masks': True, 'has_boxes': False}]
 )
 @pytest.mark.parametrize('overlap', [0.2, 0.5])
-def test_objects_across_tiles_are_whole(kinds: dict, overlap: float):
+def test_objects_across_tiles_are_whole(kinds: dict, overlap: float, detect: Callable):
     image = picture([*SQUARES, LONG])
-    predictor = detector(**kinds)
-    predictor.tile(Tiling(64, overlap))
-    found = predictor.describe(predictor.predict(image))['detections']
+    found = detect(image, Blobs(**kinds), tile=64, overlap=overlap)
     boxes = sorted(detection['box'] for detection in found)
     # A pixel of the shrunk image is three of the image.
     np.testing.assert_allclose(boxes, sorted([*SQUARES, LONG]), atol=4)
@@ -48,24 +59,20 @@ def test_objects_across_tiles_are_whole(kinds: dict, overlap: float):
         assert (masks != (image[..., 0] > 0)).sum() < 0.15 * masks.sum()
 
 
-def test_tiles_of_an_image_and_the_whole_are_seen_in_turn():
-    predictor = detector()
-    predictor.tile(Tiling(64, 0.25))
-    predictor.predict(picture(SQUARES))
-    assert set(predictor.model.shapes) == {(64, 64), (51, 64)}  # 200 x 160 shrunk to 64 x 51
-    assert predictor.model.shapes.count((51, 64)) == 1
+def test_tiles_of_an_image_and_the_whole_are_seen_in_turn(detect: Callable):
+    detect(picture(SQUARES), blobs := Blobs(), tile=64, overlap=0.25)
+    assert set(blobs.shapes) == {(64, 64), (51, 64)}  # 200 x 160 shrunk to 64 x 51
+    assert blobs.shapes.count((51, 64)) == 1
 
 
 @pytest.mark.parametrize('masks', [False, True])
-def test_an_image_that_fits_is_not_cut(masks: bool):
-    whole, tiled = detector(has_masks=masks), detector(has_masks=masks)
-    tiled.tile(Tiling(200))
-    image = picture(SQUARES)
-    assert tiled.describe(tiled.predict(image)) == whole.describe(whole.predict(image))
-    assert len(tiled.model.shapes) == 1
+def test_an_image_that_fits_is_not_cut(masks: bool, detect: Callable):
+    image, blobs = picture(SQUARES), Blobs(has_masks=masks)
+    assert detect(image, blobs, tile=200) == detect(image, Blobs(has_masks=masks))
+    assert len(blobs.shapes) == 1
 
 
-def test_large_objects_are_found_in_the_whole_image():
+def test_large_objects_are_found_in_the_whole_image(detect: Callable):
     """A tile sees a part of them, which a real detector may not know."""
 
     class OnlyWhole(Blobs):
@@ -78,20 +85,15 @@ def test_large_objects_are_found_in_the_whole_image():
             )
             return Detections(boxes, scores, labels, None)
 
-    predictor = ExportedDetector(OnlyWhole(), dict(classes=('square',)), 0.5)
-    predictor.tile(Tiling(64, 0.2))
-    (box,) = predictor.predict(picture([(20, 20, 180, 140)])).pred_instances.bboxes.tolist()
-    np.testing.assert_allclose(box, [20, 20, 180, 140], atol=3)
+    (found,) = detect(picture([(20, 20, 180, 140)]), OnlyWhole(), tile=64)
+    np.testing.assert_allclose(found['box'], [20, 20, 180, 140], atol=3)
 
 
 @pytest.mark.parametrize('masks', [False, True])
-def test_nothing_is_found_in_an_empty_image(masks: bool):
-    predictor = detector(has_masks=masks)
-    predictor.tile(Tiling(64))
+def test_nothing_is_found_in_an_empty_image(masks: bool, detect: Callable, tmp_path: Path):
     image = picture([])
-    sample = predictor.predict(image)
-    assert predictor.describe(sample) == dict(detections=[])
-    np.testing.assert_array_equal(predictor.draw(image, sample), image)
+    assert detect(image, Blobs(has_masks=masks), tile=64, draw=True) == []
+    np.testing.assert_array_equal(cv2.imread(str(tmp_path / 'found/drawn/x.png')), image)
 
 
 def test_a_tile_is_detected_as_a_cropped_picture_is(checkpoint: Path):
@@ -108,16 +110,14 @@ def test_a_tile_is_detected_as_a_cropped_picture_is(checkpoint: Path):
     assert found.bboxes[:, 2].max() > 64  # in pixels of the whole image
 
 
-def test_masks_of_a_large_image_take_no_memory_of_its_size():
+def test_masks_of_a_large_image_take_no_memory_of_its_size(detect: Callable):
     squares = [
         (40 * i + 5, 40 * j + 5, 40 * i + 15, 40 * j + 15) for i in range(50) for j in (0, 3)
     ]
     image = picture(squares, 2000, 2000)
-    predictor = detector(has_masks=True)
-    predictor.tile(Tiling(128))
     tracemalloc.start()
     try:
-        found = predictor.describe(predictor.predict(image))['detections']
+        found = detect(image, Blobs(has_masks=True), tile=128)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -189,9 +189,7 @@ def test_tiles_that_cannot_be_are_refused(options: dict, place: Path):
     assert not Path('out').exists()
 
 
-def test_models_that_find_no_objects_are_refused():
-    from ptnt_mm.workbench.inference.segmentation import ExportedSegmenter
-
-    segmenter = ExportedSegmenter(None, dict(classes=('sky',)), None)
+def test_models_that_find_no_objects_are_refused(place: Path, monkeypatch: pytest.MonkeyPatch):
+    export_detector(monkeypatch, place / 'model.onnx', Blobs(), task='segmentation')
     with pytest.raises(UserError, match='tile=64'):
-        segmenter.tile(Tiling(64))
+        infer(None, 'model.onnx', 'large.png', 'out', tile=64)

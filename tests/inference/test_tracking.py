@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 from pathlib import Path
 
@@ -10,19 +10,14 @@ import cv2
 import manual
 import numpy as np
 import pytest
-import torch
 from exported import export_detector
 from repository import ROOT
 
 from ptnt_mm.deploy import Detections
-from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.cli.main import run as run_command
-from ptnt_mm.workbench.inference import tracking
-from ptnt_mm.workbench.inference.detection import ExportedDetector
-from ptnt_mm.workbench.inference.tracking import Tracker
 
 from .samples import NAME
-from .test_video import frames_of, write_video
+from .videos import frames_of, write_video
 
 SIZE = (64, 96)
 """Height and width of the frames of ``write_video``."""
@@ -61,16 +56,16 @@ class Moving:
         )
 
 
-def detector(score_thr: float | None = None, **options: bool) -> ExportedDetector:
-    meta = dict(classes=('cup', 'ball'), palette=[(255, 0, 0), (0, 0, 255)])
-    return ExportedDetector(Moving(**options), meta, score_thr)
+def export(monkeypatch: pytest.MonkeyPatch, network: Callable, **about: object) -> None:
+    about = dict(classes=['cup', 'ball']) | about
+    export_detector(monkeypatch, Path('x.onnx'), network, **about)
 
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working directory with a video of 12 frames, and an exported file that detects squares."""
     monkeypatch.chdir(tmp_path)
-    export_detector(monkeypatch, tmp_path / 'x.onnx', Moving(), classes=['cup', 'ball'])
+    export(monkeypatch, Moving())
     write_video(tmp_path / 'clip.avi', frames=12, code='MJPG')
     return tmp_path
 
@@ -108,12 +103,16 @@ def test_only_scores_that_count_are_followed(place: Path, trackers: None):
     assert [*tracks(place / 'out')[3].items()] == [(5, 1)]
 
 
-def test_a_folder_of_frames(place: Path, trackers: None):
-    frames = place / 'frames'
-    frames.mkdir()
-    for number, frame in enumerate(frames_of(place / 'clip.avi')):
+def write_frames(folder: Path, frames: Iterable[np.ndarray]) -> Path:
+    folder.mkdir()
+    for number, frame in enumerate(frames):
         # In the order of text, 10 comes before 2.
-        cv2.imwrite(str(frames / f'frame_{number}.png'), frame)
+        cv2.imwrite(str(folder / f'frame_{number}.png'), frame)
+    return folder
+
+
+def test_a_folder_of_frames(place: Path, trackers: None):
+    frames = write_frames(place / 'frames', frames_of(place / 'clip.avi'))
     # A damaged frame is reported, and does not disturb the others.
     (frames / 'frame_12.png').write_bytes(b'no image')
     assert infer(frames, '--out', 'out') == 1
@@ -123,68 +122,71 @@ def test_a_folder_of_frames(place: Path, trackers: None):
     assert [failed['file'] for failed in found['failed']] == ['frame_12.png']
 
 
-def colours(found: ExportedDetector, frames: int) -> Iterator[dict[int, set]]:
-    """For each frame, the colours at the upper left corner of the boxes of each track."""
-    for _ in range(frames):
-        frame = np.zeros((*SIZE, 3), np.uint8)
-        sample = found.predict(frame)
-        drawn = found.draw(frame, sample)
-        objects = sample.pred_instances
+def colours(out: Path) -> Iterator[dict[int | None, tuple]]:
+    """For each frame, the colours at the lower side of the boxes of each track."""
+    for image in json.loads((out / 'predictions.json').read_text())['images']:
+        drawn = cv2.imread(str(out / 'drawn' / image['file']))
         yield {
-            number: tuple(drawn[int(box[3]), int(box[0]) + 8].tolist())
-            for number, box in zip(objects.track_ids.tolist(), objects.bboxes, strict=True)
+            found['track_id']: tuple(drawn[y2, x1 + 8].tolist())
+            for found in image['detections']
+            for x1, _, _, y2 in [map(int, found['box'])]
         }
 
 
-def test_a_track_has_one_colour(trackers: None):
-    followed = detector()
-    followed.track(25)
-    seen = [*colours(followed, 12)]
+def test_a_track_has_one_colour(place: Path, trackers: None):
+    frames = write_frames(place / 'frames', [np.zeros((*SIZE, 3), np.uint8)] * 12)
+    assert infer(frames, '--out', 'out') == 0
+    seen = [*colours(place / 'out')]
     for number in (1, 2, 3):
         assert len({frame[number] for frame in seen if number in frame}) == 1
     last = seen[-1]
     assert len(set(last.values())) == 3, 'also of two objects of the same class'
-    assert seen[0][0] == (128, 128, 128), 'none yet'
+    assert seen[0][None] == (128, 128, 128), 'none yet'
 
 
 @pytest.mark.parametrize('has_boxes', [True, False], ids=['boxes and masks', 'only masks'])
-def test_masks(has_boxes: bool, trackers: None):
-    followed = detector(has_masks=True, has_boxes=has_boxes)
-    followed.track(25)
-    frame = np.zeros((*SIZE, 3), np.uint8)
-    for _ in range(10):
-        sample = followed.predict(frame)
-        found = followed.describe(sample)['detections']
-        assert followed.draw(frame, sample).shape == frame.shape
-    assert [(d['box'][1], d['track_id']) for d in found] == [(5, 1), (30, 2), (44, 3)]
+def test_masks(has_boxes: bool, place: Path, trackers: None, monkeypatch):
+    export(monkeypatch, Moving(True, has_boxes), has_masks=True)
+    assert infer('clip.avi', '--out', 'out') == 0
+    found = json.loads((place / 'out' / 'predictions.json').read_text())['images'][-1]['detections']
+    assert [d['track_id'] for d in found] == [1, 2, 3]
+    assert [d['box'][1] for d in found] == pytest.approx([5, 30, 44], abs=1)
     assert all(d['mask']['size'] == [*SIZE] for d in found)
 
 
-def test_without_tracking_nothing_changes():
-    sample = detector().predict(np.zeros((*SIZE, 3), np.uint8))
-    found = detector().describe(sample)['detections']
+def test_without_tracking_nothing_changes(place: Path):
+    assert run_command('infer', ['clip.avi', 'x.onnx', '--out', 'out']) == 0
+    found = json.loads((place / 'out' / 'predictions.json').read_text())['images'][0]['detections']
     assert [set(detection) for detection in found] == [{'label', 'score', 'box'}] * 2
 
 
-def test_an_object_that_is_gone_for_half_a_second(trackers: None):
-    numbers = []
-    tracker = Tracker(frame_rate=20)
-    for t in range(40):
-        boxes = torch.tensor([[t, 10, t + 20, 30]])[: 0 if 10 <= t < 20 else 1]
-        numbers += tracker.update(boxes, torch.ones(len(boxes))).tolist()
+def test_an_object_that_is_gone_for_half_a_second(place: Path, trackers: None, monkeypatch):
+    frames = count()
+
+    def detect(pixels: np.ndarray) -> Detections:
+        t = next(frames)
+        box = np.array([[t, 10, t + 20, 30]], np.float32)[: 0 if 10 <= t < 20 else 1]
+        return Detections(box, np.ones(len(box)), np.zeros(len(box), int), None)
+
+    export(monkeypatch, detect)
+    write_video(place / 'clip.avi', frames=40, code='MJPG', rate=20)
+    assert infer('clip.avi', '--out', 'out') == 0
+    numbers = [number for frame in tracks(place / 'out') for number in frame.values()]
     # 30 detections: the first is alone, the next gap is before the eleventh.
     assert [i for i, number in enumerate(numbers) if number != 1] == [0, 10, 11]
-    assert tracker.count == 1
 
 
-def test_colours_repeat():
-    from mmengine.structures import InstanceData
-
-    ids = torch.tensor([1, 64, 0, 2])
-    shown, meta = tracking.by_track(InstanceData(track_ids=ids), ['a', 'b', 'c', 'd'])
-    first, again, none, second = (meta['palette'][label] for label in shown.labels)
-    assert first == again and len({first, none, second}) == 3
-    assert shown.label_names == ['#1 a', '#64 b', 'c', '#2 d']
+def test_colours_repeat_and_numbers_are_written(place: Path, trackers: None, monkeypatch):
+    corners = np.array([(x, y) for y in range(20, 400, 50) for x in range(10, 400, 45)][:64])
+    boxes = np.hstack([corners, corners + 20]).astype(np.float32)
+    labels = np.zeros(64, np.int64)
+    export(monkeypatch, lambda pixels: Detections(boxes, np.linspace(0.9, 0.8, 64), labels, None))
+    frames = write_frames(place / 'frames', [np.zeros((420, 420, 3), np.uint8)] * 3)
+    assert infer(frames, '--out', 'out') == 0
+    *_, of_tracks = colours(place / 'out')
+    assert of_tracks[1] == of_tracks[64] and len(set(of_tracks.values())) == 63
+    covered = [cv2.imread(f'out/drawn/frame_{i}.png').any(axis=-1).sum() for i in (0, 2)]
+    assert covered[0] < covered[1], 'before the names'
 
 
 @pytest.mark.parametrize('files', [['one.png'], ['left/1.png', 'right/1.png']])
@@ -202,7 +204,7 @@ def test_what_is_no_video_is_refused(files: list[str], place: Path, monkeypatch,
 
 @pytest.mark.parametrize('task', ['segmentation', 'classification'])
 def test_other_models_are_refused(task: str, place: Path, monkeypatch, capsys):
-    export_detector(monkeypatch, place / 'x.onnx', Moving(), task=task)
+    export(monkeypatch, Moving(), task=task)
     monkeypatch.setitem(sys.modules, 'trackers', pytest)  # any module
     assert infer('clip.avi', '--out', 'out') == 1
     assert '--track' in capsys.readouterr().err
@@ -214,8 +216,6 @@ def test_the_package_is_named_before_a_model_is_loaded(place: Path, monkeypatch,
     (place / 'x.onnx').write_bytes(b'damaged')
     assert infer('clip.avi') == 1
     assert 'pip install trackers' in capsys.readouterr().err
-    with pytest.raises(UserError, match='pip install trackers'):
-        detector().track(25)
 
 
 def test_the_code_of_the_page(checkpoint: Path, trackers: None, tmp_path: Path, monkeypatch):

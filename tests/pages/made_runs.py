@@ -2,11 +2,15 @@
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image
 from pycocotools import mask as coco_mask
+
+from ptnt_mm.workbench.pages.report.training_run import read_run
 
 CLASSES = ('ball', 'cup')
 
@@ -86,14 +90,35 @@ def make_detector(folder: Path, name: str, kinds: tuple[str, ...] = ('bbox',)) -
     return work_dir
 
 
-def make_segmenter(folder: Path, name: str, truth: np.ndarray, found: np.ndarray, **data) -> Path:
-    """A work dir of a segmenter of `CLASSES`.
+def report_of_detector(
+    folder: Path, found: object, kind: str = 'bbox', truth: object = None, **changes: object
+) -> Any:
+    """The report of results; the ground truth and settings may be others."""
+    work_dir = make_detector(folder, 'run', (kind,))
+    if truth is not None:
+        (folder / 'data' / 'val.json').write_text(json.dumps(truth))
+    (work_dir / f'predictions.{kind}.json').write_text(json.dumps(found))
+    run = read_run(work_dir, 'run')
+    run.config.merge_from_dict(changes)
+    return run.read_report()
+
+
+def make_segmenter(
+    folder: Path,
+    name: str,
+    truth: np.ndarray,
+    found: np.ndarray,
+    classes: Sequence[str] = CLASSES,
+    **data,
+) -> Path:
+    """A work dir of a segmenter.
 
     Args:
         folder: Where it and its data go.
         name: Its name.
         truth: (images, H, W) uint8, as in the files of the ground truth.
         found: (images, H, W) uint8, as mmseg writes its maps.
+        classes: The names of its classes.
         **data: More settings of the data set.
     """
     root, work_dir = folder / f'{name}_data', folder / name
@@ -108,7 +133,7 @@ def make_segmenter(folder: Path, name: str, truth: np.ndarray, found: np.ndarray
         type='BaseSegDataset',
         data_root=str(root),
         data_prefix=dict(img_path='images', seg_map_path='masks'),
-        metainfo=dict(classes=CLASSES),
+        metainfo=dict(classes=classes),
         pipeline=[dict(type='LoadImageFromFile'), dict(type='LoadAnnotations')],
         **data,
     )

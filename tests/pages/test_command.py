@@ -188,4 +188,7 @@ def test_packages_that_are_not_there(tmp_path: Path, monkeypatch, capsys):
     ):
         monkeypatch.delitem(sys.modules, f'ptnt_mm.workbench.{module}', raising=False)
     assert run('report', [str(make_detector(tmp_path, 'run'))]) == 1
-    assert 'a report needs more packages: pip install altair jinja2' in capsys.readouterr().err
+    assert (
+        'a report needs more packages: pip install altair jinja2 pycocotools scikit-learn vl-conv'
+        in capsys.readouterr().err
+    )

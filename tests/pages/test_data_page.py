@@ -16,8 +16,7 @@ from data.formats.class_masks import colour_masks
 from data.formats.coco import label_studio
 from data.formats.folders import class_folders
 from data.formats.yolo import yolo_roboflow
-from mmengine.config import Config
-from mmengine.registry import DefaultScope
+from mmengine.registry import TRANSFORMS, DefaultScope
 from PIL import Image
 from project.conftest import untried, web  # noqa: F401
 
@@ -27,9 +26,7 @@ from ptnt_mm.workbench.cli.main import run
 from ptnt_mm.workbench.config.hosts import import_host
 from ptnt_mm.workbench.config.read import read_config
 from ptnt_mm.workbench.config.view import ConfigView
-from ptnt_mm.workbench.pages.data import content, network_input
-from ptnt_mm.workbench.pages.data.network_input import as_picture
-from ptnt_mm.workbench.pages.data.problems import group_problems
+from ptnt_mm.workbench.pages.data import content
 from ptnt_mm.workbench.pages.data.splits import read_data, resized
 
 MAKERS = dict(
@@ -78,10 +75,15 @@ def test_the_page_of_each_task(task: str, projects):
     assert sum(row.number for row in found['sizes']) == sum(map(len, found['data'].splits.values()))
 
 
-def test_boxes_are_drawn_where_the_objects_are(projects):
-    """In the picture made from the tensor, cells are red in their boxes, and dots are green."""
+@pytest.mark.parametrize('changes', [{}, dict(bgr_to_rgb=False), dict(mean=None, std=None)])
+def test_boxes_are_drawn_where_the_objects_are_in_the_colours_of_the_file(projects, changes: dict):
+    """In the picture made from the tensor, cells are red in their boxes, and dots are green.
+
+    The hosts load BGR, and the preprocessor may convert and normalise it, or not.
+    """
     config = read_config(str(projects['detection']))
     data = config.train_dataloader.dataset
+    config.model.data_preprocessor.update(changes)
     # Colours stay as they are.
     data.pipeline = [step for step in data.pipeline if step.type != 'PhotoMetricDistortion']
     view = ConfigView(config)
@@ -98,28 +100,6 @@ def test_boxes_are_drawn_where_the_objects_are(projects):
             red, green, _ = pixels[y + 2 : y + h - 2, x + 2 : x + w - 2].reshape(-1, 3).mean(0)
             assert (red > green + 80) == (item['label'] == 'cell')
             assert (green > red + 80) == (item['label'] == 'dot')
-
-
-@pytest.mark.parametrize(('key', 'value'), [(None, None), ('bgr_to_rgb', False), ('mean', None)])
-def test_a_picture_has_the_colours_of_its_file(key, value):
-    """The hosts load BGR, and the preprocessor may convert and normalise it, or not."""
-    settings = dict(
-        type='DetDataPreprocessor', mean=[120.0, 110.0, 100.0], std=[60.0, 57.0, 55.0]
-    ) | dict(bgr_to_rgb=True)
-    if key == 'mean':
-        settings.pop('std')
-    if key:
-        settings[key] = value
-    view = ConfigView(Config(dict(default_scope='mmdet', model=dict(data_preprocessor=settings))))
-    import_host('mmdet')
-    from mmdet.models import DetDataPreprocessor
-
-    rgb = np.random.default_rng(0).integers(0, 256, (8, 12, 3), np.uint8)
-    loaded = torch.from_numpy(rgb[..., ::-1].copy()).permute(2, 0, 1)
-    settings = {key: value for key, value in settings.items() if key != 'type'}
-    batch = dict(inputs=[loaded], data_samples=None)
-    given = DetDataPreprocessor(**settings)(batch, True)['inputs'][0]
-    assert np.array_equal(as_picture(given, view), rgb)
 
 
 @pytest.mark.parametrize(
@@ -192,14 +172,23 @@ def test_a_pipeline_whose_sizes_cannot_be_read_is_a_reason_on_the_page(projects,
     assert [sum(row.counts) for row in found['classes']] and api.report_data(config).is_file()
 
 
-def test_labels_beyond_the_classes_are_drawn_by_their_numbers():
-    from mmengine.structures import InstanceData
+@TRANSFORMS.register_module()
+class OtherLabels:
+    """Gives objects labels that are no classes."""
 
-    boxes = torch.tensor([[0.0, 0, 9, 9], [0, 0, 5, 5], [0, 0, 3, 3]])
-    instances = InstanceData(bboxes=boxes, labels=torch.tensor([0, 3, -1]))
-    objects = network_input._objects(instances, ['cell'], [(255, 0, 0)])
-    assert [item['label'] for item in objects] == ['cell', '3', '-1']
-    assert objects[0]['colour'] != objects[1]['colour'] == objects[2]['colour']
+    def __call__(self, results: dict) -> dict:
+        results['gt_bboxes_labels'] = np.resize([0, 30, -1], len(results['gt_bboxes_labels']))
+        return results
+
+
+def test_labels_beyond_the_classes_are_drawn_by_their_numbers(projects):
+    config = read_config(str(projects['detection']))
+    config.train_dataloader.dataset.pipeline.insert(-1, dict(type='mmengine.OtherLabels'))
+    found = content.data_content(ConfigView(config), projects['detection'])
+    objects = [item for image in found['network'].inputs for item in image.objects]
+    colours = {item['label']: item['colour'] for item in objects}
+    assert list(colours) and colours.keys() <= {'cell', '30', '-1'}
+    assert colours['cell'] != colours['30'] == '#808080' == colours.get('-1', '#808080')
 
 
 def test_a_page_says_whether_some_or_all_images_are_missing(projects, monkeypatch):
@@ -242,16 +231,18 @@ def test_copies_in_two_splits_and_objects_below_the_stride(projects, tmp_path: P
     assert {place for _, place in found['remarks']} >= {'copies', 'sizes'}
 
 
-def test_problems_are_beside_their_images(tmp_path: Path):
-    known = [made.draw(tmp_path / 'images' / f'im{i}.png', i) for i in range(3)]
+def test_problems_are_beside_their_images(projects, tmp_path: Path):
+    folder = shutil.copytree(projects['detection'], tmp_path / 'project')
+    known = [image.path for image in content_of(folder)['data'].splits['train']][:3]
     lines = [
         'labels/im0.txt: lines with too few numbers: line 4 has 2',
         'all.json: objects listed twice: dot [60, 20, 16, 20] in im1.png (96x64)',
-        'images/im2.png: images not readable: cut off',
+        f'{known[2]}: images not readable: cut off',
         'all.json: masks that cannot be drawn: dot in im2.png: odd',
         'other.json: cannot be read: empty',
     ]
-    first, second, third, last = group_problems('\n'.join(lines), tmp_path, known)
+    (folder / 'problems.txt').write_text('\n'.join(lines))
+    first, second, third, last = (group for group, *_ in content_of(folder)['problems'])
     assert [group.image for group in (first, second, third)] == known
     assert second.boxes == [(60, 20, 16, 20)] and not first.boxes
     assert len(third.lines) == 2

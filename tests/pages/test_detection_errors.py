@@ -1,42 +1,33 @@
 """The split of errors: a case by hand, and pycocotools' own AP."""
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from ptnt_mm.workbench.pages.report.coco_scores import CocoScores, read_annotations, score_results
-from ptnt_mm.workbench.pages.report.detection_errors import ERRORS, Kind, split_errors
+from .made_runs import annotations, report_of_detector, results
 
-from .made_runs import annotations, results
+ERRORS = ('classification', 'localisation', 'both', 'duplicate', 'background', 'missed')
 
 BOTH_KINDS = pytest.mark.parametrize('kind', ['bbox', 'segm'])
 
 
-def score(folder: Path, kind: str, truth: dict, found: list[dict]) -> CocoScores:
-    for name, content in (('truth', truth), ('found', found)):
-        (folder / name).write_text(json.dumps(content))
-    return score_results(read_annotations(folder / 'truth'), folder / 'found', kind)
-
-
 @BOTH_KINDS
 def test_by_hand(tmp_path: Path, kind: str):
-    scores = score(tmp_path, kind, annotations(), results(kind))
-    split = split_errors(scores.evaluation)
+    split = report_of_detector(tmp_path, results(kind), kind).split
     kinds = [one.kind for one in split.detections if one.entry['image_id'] == 1]
-    assert kinds == [Kind.CORRECT, Kind.DUPLICATE, Kind.CLASSIFICATION]
+    assert kinds == ['correct', 'duplicate', 'classification']
     assert {k: split.counts[k] for k in ERRORS} == dict.fromkeys(ERRORS, 1)
     # A third of the balls is found at a precision of 1: 34 of 101 recalls. No cup is found.
     now = (34 / 101 + 0) / 2
     assert split.average_precision() == pytest.approx(now)
     fixed = {
         # The false ball is on the cup, and has a higher score than the false cup.
-        Kind.CLASSIFICATION: (34 / 101 + 1) / 2,
+        'classification': (34 / 101 + 1) / 2,
         # The fourth ball is right: up to a recall of 2/3 the precision is a half.
-        Kind.LOCALISATION: ((34 + 33 / 2) / 101 + 0) / 2,
+        'localisation': ((34 + 33 / 2) / 101 + 0) / 2,
         # One of the two remaining balls is found.
-        Kind.MISSED: (51 / 101 + 0) / 2,
+        'missed': (51 / 101 + 0) / 2,
     }
     for error, cost in split.costs.items():
         assert cost == pytest.approx(fixed.get(error, now) - now), error
@@ -47,11 +38,10 @@ def test_by_hand(tmp_path: Path, kind: str):
 @pytest.mark.parametrize('seed', range(4))
 def test_as_pycocotools(tmp_path: Path, kind: str, seed: int):
     truth, found = random_case(seed)
-    scores = score(
-        tmp_path, kind, annotations(truth, images=6, crowds=(0, 7)), results(kind, found)
-    )
-    split = split_errors(scores.evaluation)
-    assert split.average_precision() == pytest.approx(scores.twelve['AP50'], abs=1e-12)
+    truth = annotations(truth, images=6, crowds=(0, 7))
+    report = report_of_detector(tmp_path, results(kind, found), kind, truth)
+    split, (twelve,) = report.split, report.numbers().values()
+    assert split.average_precision() == pytest.approx(twelve['AP50'], abs=1e-12)
     assert split.average_precision(ERRORS) == pytest.approx(1)
     assert min(split.counts[k] for k in ERRORS) > 0, 'the case has every kind'
     # Fixing errors never lowers the AP.
@@ -77,16 +67,16 @@ def random_case(seed: int) -> tuple[list, list]:
 
 def test_a_detection_in_a_crowd_is_no_error(tmp_path: Path):
     truth = annotations([(1, 'ball', (0, 0, 50, 50)), (2, 'ball', (0, 0, 9, 9))], crowds=(0,))
-    scores = score(tmp_path, 'bbox', truth, results('bbox', [(1, 'ball', (5, 5, 9, 9), 0.9)]))
-    split = split_errors(scores.evaluation)
+    found = results('bbox', [(1, 'ball', (5, 5, 9, 9), 0.9)])
+    split = report_of_detector(tmp_path, found, truth=truth).split
     assert not split.detections and list(split.truths) == [2]
-    assert split.counts == {Kind.MISSED: 1}
+    assert split.counts == {'missed': 1}
 
 
 def test_only_the_best_of_several_fixed_detections_counts(tmp_path: Path):
     near = [(1, 'ball', (0, 0, 10, height), 0.5 + height / 100) for height in (4, 3)]
     truth = annotations([(1, 'ball', (0, 0, 10, 10))])
-    split = split_errors(score(tmp_path, 'bbox', truth, results('bbox', near)).evaluation)
-    assert split.counts == {Kind.LOCALISATION: 2}
-    assert split.average_precision({Kind.LOCALISATION}) == pytest.approx(1)
+    split = report_of_detector(tmp_path, results('bbox', near), truth=truth).split
+    assert split.counts == {'localisation': 2}
+    assert split.average_precision({'localisation'}) == pytest.approx(1)
     assert next(iter(split.truths.values())).score == pytest.approx(0.54)

@@ -1,14 +1,19 @@
 """A segmenter's report: figures by hand, confusion, and the order of images."""
 
+import base64
+import io
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.pages.report.training_run import read_run
 
 from .made_runs import make_segmenter
+from .shown import report, table
 
 # Two images of 2 x 4 pixels; 255 does not count.
 TRUTH = np.array([[[0, 0, 0, 0], [1, 1, 255, 255]], [[0, 0, 0, 0], [0, 0, 0, 0]]], np.uint8)
@@ -86,3 +91,34 @@ def test_maps_are_named_by_images_without_their_folders(tmp_path: Path):
         (folder / f'0.{ending}').rename(folder / 'more' / f'1.{ending}')
     with pytest.raises(UserError, match='in several folders share names'):
         read_run(work_dir, 'maps').has_predictions()
+
+
+@pytest.mark.parametrize('number', [1, 2, 3, 4, 16, 17, 255])
+def test_ignored_pixels_are_transparent(tmp_path: Path, number: int):
+    maps = np.array([[[0, number - 1, 255]] * 2], np.uint8)
+    report = report_of(tmp_path, maps, maps, classes=tuple(map(str, range(number))))
+    (image,) = report.images()
+    content = base64.b64decode(report.details(image)['truth'].partition(',')[2])
+    pixels, _ = np.asarray(Image.open(io.BytesIO(content)).convert('RGBA'))
+    palette = [*map(tuple, report.colours.values())]
+    assert [tuple(pixel[:3].tolist()) for pixel in pixels[:2]] == [palette[0], palette[-1]]
+    assert pixels[:, 3].tolist() == [255, 255, 0]
+
+
+def test_classes_of_other_colours_have_a_legend_of_their_own(tmp_path: Path):
+    one, other = (make_segmenter(tmp_path, name, TRUTH, FOUND) for name in ('one', 'other'))
+
+    def legend(page: str) -> list[str]:
+        _, _, gallery = page.partition('id="segments"')
+        return re.findall('([^<>]+)</li>', gallery.partition('</ul>')[0])
+
+    page = report(tmp_path / 'page.html', one, other)
+    assert legend(page) == ['ball', 'cup']
+    headings = [heading for heading, _ in table(page, 'regions')]
+    assert headings[:5] == ['class', 'pixels', 'one: IoU', 'other: IoU', 'difference']
+    assert dict(table(page, 'regions'))['difference'] == [('0.0 %', '')] * 2
+    (config,) = other.glob('*/vis_data/config.py')
+    palette = "test_dataloader['dataset']['metainfo']['palette'] = [(9, 9, 9), (0, 9, 9)]"
+    config.write_text(f'{config.read_text()}{palette}\n')
+    page = report(tmp_path / 'page.html', one, other)
+    assert legend(page) == ['one', 'ball', 'cup', 'other', 'ball', 'cup']

@@ -14,7 +14,6 @@ from ptnt_mm.workbench.check.inspection import check
 from ptnt_mm.workbench.config.read import read_config
 from ptnt_mm.workbench.config.view import ConfigView
 from ptnt_mm.workbench.data.labels import LabelledImage, Labels
-from ptnt_mm.workbench.engine.load_in_range import stated_range
 from ptnt_mm.workbench.project.profile import leave_out_narrow
 
 pytestmark = pytest.mark.usefixtures('untried')
@@ -82,7 +81,8 @@ def test_the_config_states_the_range(tmp_path: Path, save, expected: tuple, name
     assert len(file.read_text().splitlines()) <= 40
     config = read_config(file)
     view = ConfigView(config)
-    assert {stated_range(split) for split in (view.train, view.val, view.test)} == {expected}
+    loading = [split.pipeline[0] for split in (view.train, view.val, view.test)]
+    assert {step['value_range'] for step in loading} == {expected}
     assert [line for line in lines if named in line]
     wrong = [f for f in check(config, thorough=True) if f.severity is Severity.ERROR]
     assert not wrong and not [f for f in check(config) if 'grey levels' in str(f)]
@@ -108,7 +108,7 @@ def test_sound_pixels_are_quiet(tmp_path: Path, save):
     lines: list[str] = []
     data = class_folders(tmp_path / 'data', save)
     file = create_project(data, tmp_path / 'project', on_line=lines.append)
-    assert stated_range(ConfigView(read_config(file)).test) is None
+    assert 'LoadImageInRange' not in read_config(file).pretty_text
     assert not (file.parent / 'problems.txt').exists()
     assert not [line for line in lines if 'pixels' in line and '  size: ' not in line]
 

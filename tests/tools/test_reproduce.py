@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from logs import evaluation, write_log
+from logs import evaluation, map_evaluation, write_log
 from mmengine.config import Config
 
 from ptnt_mm.utils.errors import UserError
@@ -67,11 +67,25 @@ def test_collect_without_results_writes_the_committed_files(capsys, tmp_path: Pa
 
 def test_collect_shows_the_last_checkpoints_of_finished_runs(capsys, tmp_path: Path, monkeypatch):
     """Their results are those of `ptnt test`, not those of the training log."""
-    write_log(tmp_path / 'retinanet_ptnt_s_1x', '20260101_120000', evaluation(7, 0.3))
+    boxes = tmp_path / 'retinanet_ptnt_s_1x'
+    # The last epoch counts over all resumes.
+    write_log(boxes, '20260102_120000', evaluation(6, 0.5, 0.4), evaluation(7, 0.3))
+    log = write_log(boxes, '20260101_120000', evaluation(5, 0.9, 0.9), evaluation(6, 0.1, 0.1))
+    with log.open('a') as stream:  # by a process that was killed
+        stream.write('{"coco/bbox_mAP": 0.')
+    begun = write_log(tmp_path / 'retinanet_ptnt_ti_1x', '20260101_120000')
+    begun.write_text('{"loss": 0.5, "step": 7}\n')
+    no_objects = evaluation(1, 0.0) | {'coco/bbox_mAP_50': -1}
+    write_log(tmp_path / 'retinanet_ptnt_m_1x', '20260101_120000', no_objects)
+    maps = tmp_path / 'upernet_ptnt_s_80k_cityscapes'
+    write_log(maps, '20260101_120000', map_evaluation(16_000, 30.04))
     write_log(tmp_path / 'mask_rcnn_ptnt_s_1x', '20260101_120000', evaluation(12, 0.4))
     words = ('collect', '--work-dirs', tmp_path, '--out', tmp_path)
     _, printed, _ = run(capsys, *words)
-    assert 'retinanet_ptnt_s_1x: epoch 7 of 12, box AP 30.0' in printed
+    assert 'retinanet_ptnt_s_1x: epoch 7 of 12, box AP 30.0, AP50 90.0\n' in printed
+    assert 'retinanet_ptnt_m_1x: epoch 1 of 12, box AP 0.0\n' in printed
+    assert 'retinanet_ptnt_ti_1x' not in printed
+    assert f'{maps.name}: iteration 16000 of 80000, mIoU 30.0\n' in printed
     tests = tmp_path / 'mask_rcnn_ptnt_s_1x' / 'test'
     command = f'ptnt test mask_rcnn_ptnt_s_1x CHECKPOINT --work-dir {tests}'
     assert f'not on the page yet: {command}' in printed

@@ -1,15 +1,12 @@
 """The exit status of commands, and colours, only on a terminal."""
 
 import io
-import logging
 import sys
 
 import pytest
 
-from ptnt_mm.utils import console
 from ptnt_mm.utils.console import exit_status, show, wrapped
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.terminal import TerminalHandler
 
 TEXT = 'error: no file error.py\n  warning  train: odd [red]\ntorch 2.5 BROKEN\nan error in it'
 
@@ -80,29 +77,6 @@ def test_output_that_is_not_utf8_is_printed(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sys, 'stdout', io.TextIOWrapper(printed, 'utf-8', write_through=True))
     assert exit_status(lambda: print('f\udce4hre')) == 0
     assert printed.getvalue() == b'f\\udce4hre\n'
-
-
-def test_a_message_with_the_wrong_arguments_is_reported_and_stops_nothing(
-    capsys: pytest.CaptureFixture,
-):
-    logger = logging.Logger('odd')
-    logger.addHandler(TerminalHandler())
-    logger.warning('%d boxes', 'many')
-    assert 'Logging error' in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ('file', 'shown'), [(console.__file__, '--size'), ('/site-packages/mmcv/ops.py', "'size'")]
-)
-def test_only_our_own_lines_of_a_log_name_arguments(file: str, shown: str, capsys):
-    logger = logging.Logger('run')
-    logger.addHandler(TerminalHandler())
-    console.show_arguments_as(lambda text: text.replace('`size`', '--size'))
-    try:
-        exec(compile("logger.warning('`size` must be an int')", file, 'exec'), dict(logger=logger))
-    finally:
-        console.show_arguments_as(str)
-    assert capsys.readouterr().out == f'warning: {shown} must be an int\n'
 
 
 def test_a_traceback_on_request(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch):

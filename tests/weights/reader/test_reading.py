@@ -19,7 +19,6 @@ from mmengine.logging import HistoryBuffer
 from ptnt_mm.utils.text import first_few
 from ptnt_mm.weights.reader import pickle_reader
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
-from ptnt_mm.weights.reader.files import require_checkpoint
 from ptnt_mm.weights.reader.read import (
     cache_path,
     local_file,
@@ -522,5 +521,6 @@ def test_a_checkpoint_may_be_in_the_home_folder_or_at_an_address(
     assert 'no such file' in capsys.readouterr().err
     assert local_file('~/w.pth') == tmp_path / 'w.pth'
     address = 'https://example.org/w.pth'
-    require_checkpoint(address)
+    assert run('test', ['demo_retinanet_ptnt_ti', address, '--data-root', str(tmp_path)]) == 1
+    assert 'no such file' not in capsys.readouterr().err, 'it is looked for later'
     assert local_file(address) == cache_path(address)
