@@ -1,6 +1,7 @@
 """Models of configs: complete, and with a backbone that costs a thousandth."""
 
 import copy
+from importlib.util import find_spec
 from pathlib import Path
 from unittest import mock
 
@@ -17,12 +18,16 @@ from ptnt_mm.workbench.config.zoo import _with_bases, config_names, config_path
 
 def _host(name: str) -> str:
     texts = ' '.join(file.read_text() for file in _with_bases(config_path(name)))
-    others = (host for host in ('mmseg', 'mmpretrain') if f"'{host}::" in texts)
+    others = (host for host in ('mmseg', 'mmpretrain', 'mmrotate') if f"'{host}::" in texts)
     return next(others, 'mmdet')
 
 
 HOSTS = {name: _host(name) for name in config_names() if not name.startswith('pretrain_')}
 """The host of every config, by the files that it inherits; pretraining needs none."""
+
+# mmrotate is for the forks alone.
+if not find_spec('mmrotate'):
+    HOSTS = {name: host for name, host in HOSTS.items() if host != 'mmrotate'}
 
 SIZES = dict(ti='tiny', s='small', m='medium', b='base')
 

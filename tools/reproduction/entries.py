@@ -30,6 +30,7 @@ MASKS = {
 }
 SEGMENTS = {'PQ': 'coco_panoptic/PQ', **MASKS}
 MAPS = {'mIoU': 'mIoU'}
+ROTATED = {'mAP': 'dota/mAP'}
 LABELS = {'top-1': 'accuracy/top1', 'top-5': 'accuracy/top5'}
 
 # How a config's name begins; the order of the page.
@@ -45,6 +46,8 @@ METHODS = {
     'detr': 'DETR',
     'dino': 'DINO',
     'mask2former': 'Mask2Former',
+    'rotated_retinanet': 'Rotated RetinaNet',
+    'oriented_rcnn': 'Oriented R-CNN',
     'semantic_fpn': 'Semantic FPN',
     'upernet': 'UPerNet',
     'classifier': 'Classifier',
@@ -59,6 +62,7 @@ _FINE_TUNING = ('epoch', 1000)  # its names have no schedule
 _UNITS = {'x': ('epoch', 12), 'e': ('epoch', 1), 'k': ('iteration', 1000)}
 _DATA = {
     'panoptic': ('COCO panoptic val2017', SEGMENTS),
+    'dota': ('DOTA 1.0 trainval', ROTATED),
     'ade20k': ('ADE20K validation', MAPS),
     'cityscapes': ('Cityscapes val', MAPS),
     'imagenet': ('ImageNet-1k validation', LABELS),
@@ -120,6 +124,8 @@ class Entry:
     @property
     def gpus(self) -> int:
         """The number of GPUs that the recipe is for, each with the config's batch size."""
+        if self.metrics is ROTATED:
+            return 1
         return 4 if self.data.startswith('Cityscapes') else 8
 
     @property
@@ -134,6 +140,8 @@ class Entry:
             steps = get_config(self.name).test_dataloader.dataset.pipeline
             (side,) = (step.crop_size for step in steps if step.type == 'CenterCrop')
             return side, side
+        if self.metrics is ROTATED:
+            return 1024, 1024
         return (512, 512) if self.metrics is MAPS else (800, 1280)
 
     @property
