@@ -27,7 +27,7 @@ def oldest(session: nox.Session) -> None:
 def forks(session: nox.Session) -> None:
     """The maintained forks of the hosts, of MMEngine and of mmcv."""
     session.env['PTNT_HOSTS'] = 'onedl'
-    run_suite(session, 'requirements/onedl.txt', 'export', 'track')
+    run_suite(session, 'requirements/onedl.txt', 'export', 'track', 'rot')
 
 
 @nox.session(python='3.13')

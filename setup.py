@@ -36,6 +36,7 @@ ONEDL = {
     'mmdet': ['onedl-mmdetection>=3.5.1,<3.6'],
     'mmseg': ['onedl-mmsegmentation>=1.4.2,<1.5'],
     'mmpretrain': ['onedl-mmpretrain>=1.3.6,<1.4'],
+    'mmrotate': ['onedl-mmrotate>=1.2.1,<1.3'],
 }
 
 # PTNT_HOSTS=onedl pip install '.[det]' installs the forks: an extra can only add to what a package
@@ -110,6 +111,10 @@ EXTRAS = {
     ],
     'docs': ['furo', 'myst-parser>=4', 'sphinx>=8'],
 }
+
+# Boxes with an angle. mmrotate has no release that runs on the originals.
+if 'mmrotate' in HOSTS:
+    EXTRAS['rot'] = [*HOSTS['mmrotate'], *EXTRAS['det']]
 
 # What any command needs; `ptnt demo` takes its photographs from scikit-image.
 ALL = ('det', 'seg', 'cls', 'hub', 'start', 'track', 'vis', 'export')

@@ -51,7 +51,7 @@ _IN_NORMAL_USE = (
 _DECODERS = {'PIL', 'cv2', 'imageio', 'tifffile'}
 """Packages whose warnings are about the metadata of a file that they do not name."""
 
-_HOSTS = ('mmcv', 'mmdet', 'mmengine', 'mmpretrain', 'mmseg')  # may be checkouts
+_HOSTS = ('mmcv', 'mmdet', 'mmengine', 'mmpretrain', 'mmrotate', 'mmseg')  # may be checkouts
 
 _OURS = Path(__file__).parents[1]
 

@@ -24,6 +24,7 @@ VERSIONS = {
     'onedl-mmsegmentation': ('>=1.4.2,<1.5', '1.4.2'),
     'mmpretrain': ('>=1.2,<1.3', '1.2.0'),
     'onedl-mmpretrain': ('>=1.3.6,<1.4', '1.3.6'),
+    'onedl-mmrotate': ('>=1.2.1,<1.3', '1.2.1'),
     # 82 dropped pkg_resources, which MMEngine imports for `mmdet::` bases and the like. Its fork
     # does not.
     'setuptools': ('<81', '80.10.2'),
@@ -40,10 +41,23 @@ FORKS = {
 }
 
 # The host libraries by the names that they are imported by.
-HOST_IMPORTS = {'mmdet': 'mmdet', 'mmseg': 'mmsegmentation', 'mmpretrain': 'mmpretrain'}
+HOST_IMPORTS = {
+    'mmdet': 'mmdet',
+    'mmseg': 'mmsegmentation',
+    'mmpretrain': 'mmpretrain',
+    'mmrotate': 'onedl-mmrotate',
+}
 
 # The packages that each host imports without requiring them.
-HOST_PACKAGES = {'mmdet': '', 'mmsegmentation': ' ftfy regex', 'mmpretrain': ''}
+HOST_PACKAGES = {
+    'mmdet': '',
+    'mmsegmentation': ' ftfy regex',
+    'mmpretrain': '',
+    'onedl-mmrotate': '',
+}
+
+# Those that run on the forks alone.
+ON_FORKS = {'onedl-mmrotate'}
 
 
 def provider(name: str) -> str:

@@ -13,11 +13,12 @@ from types import SimpleNamespace
 import pytest
 
 from ptnt_mm.mmcv_ops import installation
-from ptnt_mm.utils.versions import FORKS, HOST_PACKAGES, VERSIONS
+from ptnt_mm.utils.versions import FORKS, HOST_PACKAGES, ON_FORKS, VERSIONS
 from ptnt_mm.workbench.cli import probes
 from ptnt_mm.workbench.cli.main import run
 
 OK, OPTIONAL, BROKEN = 'ok', 'optional', 'BROKEN'
+HOSTS = [name for name in HOST_PACKAGES if name not in ON_FORKS]
 TESTED = {name: tested for name, (_, tested) in VERSIONS.items() if name != 'Python'}
 
 
@@ -123,7 +124,7 @@ def test_an_old_python(here, errors, monkeypatch):
     assert row_of('Python').verdict == BROKEN
 
 
-@pytest.mark.parametrize('name', ['CUDA', 'OpenCV', 'mmengine', *HOST_PACKAGES, 'ptnt_mm'])
+@pytest.mark.parametrize('name', ['CUDA', 'OpenCV', 'mmengine', *HOSTS, 'ptnt_mm'])
 def test_an_error_is_a_row(here, errors, capsys, name):
     errors[name] = 'ImportError: libGL.so.1: cannot open shared object file'
     assert run('doctor', []) == 1
@@ -141,11 +142,11 @@ def test_torch_is_blamed_for_what_needs_it(here, errors):
 
 
 def test_hosts_and_what_they_need_are_optional(here, errors, capsys):
-    for name in (*HOST_PACKAGES, 'mmcv-lite', 'setuptools'):
+    for name in (*HOSTS, 'mmcv-lite', 'setuptools'):
         del here[name]
     assert run('doctor', []) == 0
     optional = [row.what for row in table() if row.verdict == OPTIONAL]
-    assert optional == ['setuptools', 'mmcv', *HOST_PACKAGES]
+    assert optional == ['setuptools', 'mmcv', *HOSTS]
     assert "'mmdet>=3.3,<3.4'" in row_of('mmdet').fix
     assert row_of('mmsegmentation').fix.endswith(' ftfy regex')
 
@@ -183,6 +184,9 @@ def test_the_forks(forks_here, errors):
     assert {row.verdict for row in table()} == {OK}
     assert row_of('mmdet').found == '3.5.1 (onedl-mmdetection)'
     assert row_of('mmcv').found == '2.3.6 (onedl-mmcv)'
+    assert row_of('onedl-mmrotate').found == '1.2.1'
+    del forks_here['onedl-mmrotate']
+    assert row_of('onedl-mmrotate').verdict == OPTIONAL
     forks_here['onedl-mmsegmentation'] = '1.3.0'
     row = row_of('mmsegmentation')
     assert row.verdict == BROKEN and "'onedl-mmsegmentation>=1.4.2,<1.5'" in row.fix

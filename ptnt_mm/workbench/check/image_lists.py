@@ -28,6 +28,7 @@ from ptnt_mm.workbench.data.many_files import Folders
 _LISTS = {
     'mmseg': ('BaseSegDataset', 'images and masks'),
     'mmpretrain': ('BaseDataset', 'images and labels'),
+    'mmrotate': ('BaseDataset', 'images and boxes'),
 }
 """The class of each host that lists images, and what its list has."""
 

@@ -83,6 +83,10 @@ _OF_HOSTS = {
         'take them out, and their masks',
     ),
     'mmpretrain': ('data_prefix and the names in ann_file', 'take them out'),
+    'mmrotate': (
+        'data_prefix.img_path, the names of the files in ann_file, and img_suffix',
+        'take them out, and their labels',
+    ),
 }
 """For advice: the settings that together make an image's path, and how to take an image out."""
 

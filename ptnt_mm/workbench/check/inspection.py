@@ -56,6 +56,11 @@ from ptnt_mm.workbench.check.network import (
     check_strides,
 )
 from ptnt_mm.workbench.check.objects import check_boxes, check_filtering, check_object_masks
+from ptnt_mm.workbench.check.rotated_boxes import (
+    check_boxes_are_inside,
+    check_lists_of_boxes,
+    check_rotated_boxes,
+)
 from ptnt_mm.workbench.check.rules import KEYS, RULES, check_rules
 from ptnt_mm.workbench.check.schedule import (
     LEARNING_RATE,
@@ -269,6 +274,9 @@ class Inspection:
             self.run('evaluation', evaluators.check_evaluators_of_masks(data, view, self.splits))
         elif view.scope == 'mmpretrain':
             self.run('evaluation', evaluators.check_evaluators_of_labels(view, self.splits))
+        elif view.scope == 'mmrotate':
+            inside = check_boxes_are_inside(data)
+            self.run('boxes', check_rotated_boxes(data), thorough=inside)
         else:
             self.run('images with objects', check_filtering(data, view))
             self.run('boxes', check_boxes(data))
@@ -373,7 +381,7 @@ def _checks_of_a_test(
         return
     data, _ = read_data(view, ('test',))
     yield 'classes', [found for dataset in data for found in findings_of_names(dataset)]
-    if view.scope not in ('mmseg', 'mmpretrain'):
+    if view.scope not in ('mmseg', 'mmpretrain', 'mmrotate'):
         yield 'evaluation', evaluators.check_evaluated_files(data, view, 'test')
     # A data set that was not read may be large: it is not built for a single image.
     if not data or not all(data_set.sample_entries for data_set in data):
@@ -389,6 +397,7 @@ _LOADING = {
     'mmdet': (load_annotations, lambda data, _: check_annotations(data)),
     'mmseg': (list_images, check_lists_of_masks),
     'mmpretrain': (list_images, check_labels),
+    'mmrotate': (list_images, check_lists_of_boxes),
 }
 """For each host, the function that reads its data sets, and the first check of them."""
 

@@ -9,6 +9,7 @@ from ptnt_mm.utils import multimodal
 from ptnt_mm.utils.versions import (
     FORKS,
     HOST_PACKAGES,
+    ON_FORKS,
     VERSIONS,
     installed,
     is_within,
@@ -48,11 +49,12 @@ class Row:
 
 def examine() -> tuple[list[Row], str]:
     """Inspect everything; return the rows of the table, and the environment as text."""
-    hosts = [name for name in HOST_PACKAGES if installed(name)]
+    needs_setuptools = provider('mmengine') == 'mmengine'  # its fork does not
+    possible = [name for name in HOST_PACKAGES if not needs_setuptools or name not in ON_FORKS]
+    hosts = [name for name in possible if installed(name)]
     unused = set(HOST_PACKAGES).difference(hosts)
     if not hosts:
         unused |= {'setuptools', 'mmcv operators'}
-    needs_setuptools = provider('mmengine') == 'mmengine'  # its fork does not
     if not needs_setuptools:
         unused.add('setuptools')
     errors, environment = find_errors([name for name in PROBES if name not in unused])
@@ -71,7 +73,7 @@ def examine() -> tuple[list[Row], str]:
         package_row('mmengine', errors),
         mmcv_row(needed=bool(hosts)),
         operators_row(errors.get('mmcv operators')),
-        *(package_row(name, errors, needed=name in hosts) for name in HOST_PACKAGES),
+        *(package_row(name, errors, needed=name in hosts) for name in possible),
         *([transformers_row()] if hosts and installed('transformers') else []),
         Row('ptnt_mm', __version__, 'registered', errors.get('ptnt_mm'), 'install it again'),
     ]

@@ -82,6 +82,7 @@ PROBES = {
     'mmdet': partial(try_host, 'mmdet.models'),
     'mmsegmentation': partial(try_host, 'mmseg.models'),
     'mmpretrain': partial(try_host, 'mmpretrain.models'),
+    'onedl-mmrotate': partial(try_host, 'mmrotate.models'),
     'ptnt_mm': try_ptnt_mm,
     'environment': print_environment,
 }

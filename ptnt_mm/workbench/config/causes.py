@@ -114,6 +114,12 @@ CAUSES = (
     ),
     Cause(
         Kind.PACKAGE,
+        by.absent_fork,
+        '{error}',
+        'It runs on the forks of the hosts: docs/install.md#with-the-maintained-forks',
+    ),
+    Cause(
+        Kind.PACKAGE,
         by.absent_host,
         '{error}',
         'Install it: pip install {packages}; then run ptnt doctor',

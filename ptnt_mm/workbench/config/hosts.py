@@ -18,17 +18,19 @@ class Host:
 
     Attributes:
         task: Task of its models.
-        tta_model: The model that merges the predictions for several views of an image.
+        tta_model: The model that merges the predictions for several views of an image, if any.
         dump: The registered evaluator that writes predictions into a file.
         own_drawing: Whether our hook draws predictions in place of the library's.
         to_rgb: The setting of its image preprocessors that converts BGR to RGB.
+        exports: Whether its models can be exported.
     """
 
     task: str
-    tta_model: str
+    tta_model: str | None
     dump: str
     own_drawing: bool = False
     to_rgb: str = 'bgr_to_rgb'
+    exports: bool = True
 
 
 HOSTS = {
@@ -37,6 +39,7 @@ HOSTS = {
     'mmpretrain': Host(
         'classification', 'AverageClsScoreTTA', 'DumpResults', own_drawing=True, to_rgb='to_rgb'
     ),
+    'mmrotate': Host('rotated detection', None, 'DumpResults', exports=False),
 }
 """Hosts by the default scope of their configs, which is also their import name."""
 

@@ -14,7 +14,7 @@ from mmengine.dist import get_world_size
 from ptnt_mm.utils.errors import UserError, message_of
 from ptnt_mm.utils.frames import evaluated_split, failed_download, last_built
 from ptnt_mm.utils.text import unknown_name
-from ptnt_mm.utils.versions import HOST_IMPORTS, HOST_PACKAGES, provider
+from ptnt_mm.utils.versions import HOST_IMPORTS, HOST_PACKAGES, ON_FORKS, provider
 from ptnt_mm.workbench.config.registered import arguments_of, registered_names
 
 GONE = (errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EIO, errno.ESTALE, errno.ENOTCONN)
@@ -137,6 +137,14 @@ def _absent(error: BaseException) -> set[str] | None:
 def absent_setuptools(error: BaseException) -> dict | None:
     """Recognise a library that needs an older setuptools."""
     return dict(error=message_of(error)) if 'pkg_resources' in (_absent(error) or ()) else None
+
+
+def absent_fork(error: BaseException) -> dict | None:
+    """Recognise a missing host that does not run on the originals, which are installed here."""
+    names = {name for name, package in HOST_IMPORTS.items() if package in ON_FORKS}
+    is_original = provider('mmengine') == 'mmengine'
+    is_absent = is_original and names & (_absent(error) or set())
+    return dict(error=message_of(error)) if is_absent else None
 
 
 def absent_host(error: BaseException) -> dict | None:

@@ -39,7 +39,7 @@ def with_tta(view: ConfigView) -> ConfigView:
     view = ConfigView(copy.deepcopy(view.config))
     config = view.config
     if not config.get('tta_model'):
-        if view.host is None:
+        if view.host is None or view.host.tta_model is None:
             raise UserError(f'`tta=True` needs tta_model and tta_pipeline in {view.name}')
         config.tta_model = _model(view)
     stated = config.get('tta_pipeline')

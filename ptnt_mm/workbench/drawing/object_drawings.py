@@ -1,4 +1,4 @@
-"""Draw objects on an image: boxes, masks and names, in sizes that suit the image."""
+"""Draw objects on an image: boxes, also rotated ones, masks and names, in sizes that suit it."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -8,6 +8,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from ptnt_mm.utils.colours import ink_on, palette_of
+from ptnt_mm.workbench.data.rotated_boxes import around, as_array, corners_of
 from ptnt_mm.workbench.drawing.class_drawings import class_name
 from ptnt_mm.workbench.drawing.letters import font_of, letter_size, place_labels
 
@@ -27,9 +28,9 @@ def draw_objects(image: np.ndarray, objects: Any, dataset_meta: Mapping[str, Any
 
     Args:
         image: (H, W, 3) uint8, BGR.
-        objects: An ``InstanceData`` of mmdet, on the CPU: ``labels``, and ``bboxes``, ``masks`` or
-            both; optionally ``scores`` and ``label_names``. With ``tile`` in its metainfo, lines
-            and letters have the size of those on an image of this longer side.
+        objects: An ``InstanceData`` of mmdet or mmrotate, on the CPU: ``labels``, and ``bboxes``,
+            ``masks`` or both; optionally ``scores`` and ``label_names``. With ``tile`` in its
+            metainfo, lines and letters have the size of those on an image of this longer side.
         dataset_meta: The names and colours of the classes, as ``find_classes`` returns them.
 
     Returns:
@@ -53,6 +54,11 @@ def draw_objects(image: np.ndarray, objects: Any, dataset_meta: Mapping[str, Any
     if boxes is None:
         boxes = np.array([cv2.boundingRect(mask.astype(np.uint8)) for mask in _masks(objects)])
         boxes[:, 2:] += boxes[:, :2]
+    elif boxes.shape[1] > 4:
+        corners = corners_of(boxes)
+        for outline, colour in zip(_whole(corners), colours, strict=True):
+            cv2.polylines(drawn, [outline], True, colour, line)
+        boxes = around(corners)
     else:
         for corners, colour in zip(_inside(boxes, drawn), colours, strict=True):
             cv2.rectangle(drawn, corners[:2], corners[2:], colour, line)
@@ -73,11 +79,11 @@ def _masks(objects: Any) -> Iterable[np.ndarray]:
 
 
 def _boxes(objects: Any) -> np.ndarray | None:
-    """Boxes (n, 4) in pixels: left, top, right, bottom. None if there are only masks."""
+    """Boxes in pixels, (n, 4), as left, top, right and bottom, or rotated; None without any."""
     boxes = objects.get('bboxes')
     if boxes is None:
         return None
-    boxes = np.asarray(getattr(boxes, 'tensor', boxes), dtype=np.float64)
+    boxes = as_array(boxes)
     # SOLO predicts masks, with boxes of zeros.
     return None if 'masks' in objects and not boxes.any() else boxes
 
@@ -87,6 +93,12 @@ def _inside(boxes: np.ndarray, image: np.ndarray) -> list[tuple[int, int, int, i
     height, width = image.shape[:2]
     last = np.array([width, height, width, height]) - 1
     return [tuple(box) for box in np.nan_to_num(boxes).clip(0, last).round().astype(int).tolist()]
+
+
+def _whole(corners: np.ndarray) -> np.ndarray:
+    """Corners in whole pixels, as far outside as OpenCV draws."""
+    limits = np.iinfo(np.int16)
+    return np.nan_to_num(corners).clip(limits.min, limits.max).round().astype(np.int32)
 
 
 def _draw_mask(image: np.ndarray, mask: np.ndarray, colour: tuple[int, ...], line: int) -> None:

@@ -122,11 +122,10 @@ def _plain(test_cfg: dict) -> bool:
 
 
 def check_config(view: ConfigView) -> None:
-    """Raise a UserError if a config is not of a host."""
-    if view.host is None:
-        raise UserError(
-            f'{view.name} has default_scope={view.scope!r}: expected {" or ".join(HOSTS)}'
-        )
+    """Raise a UserError if a config is not of a host whose models can be exported."""
+    if view.host is None or not view.host.exports:
+        expected = ' or '.join(scope for scope, host in HOSTS.items() if host.exports)
+        raise UserError(f'{view.name} has default_scope={view.scope!r}: expected {expected}')
 
 
 def load_end_to_end(

@@ -44,7 +44,7 @@ class _Detector(Predictor):
         found = self._confident(sample.pred_instances)
         found = found[found.scores.argsort(descending=True, stable=True)]
         if self.tracker is not None:
-            found.track_ids = self.tracker.update(_boxes(found), found.scores)
+            found.track_ids = self.tracker.update(self.boxes(found), found.scores)
         sample.pred_instances = found
         return sample
 
@@ -67,10 +67,18 @@ class _Detector(Predictor):
         self.leave_out(found.scores[found.scores < self.score_thr])
         return found[found.scores >= self.score_thr]
 
+    def boxes(self, found: InstanceData) -> torch.Tensor:
+        """Boxes (n, 4) in pixels: left, top, right, bottom."""
+        boxes, masks = found.get('bboxes'), found.get('masks')
+        # SOLO predicts masks, with boxes of zeros.
+        if isinstance(masks, torch.Tensor) and (boxes is None or not boxes.any()):
+            return mask2bbox(masks)
+        return boxes
+
     def describe(self, sample: DetDataSample) -> dict:
         """List the detections; boxes are [x1, y1, x2, y2] in pixels, masks COCO's run lengths."""
         found = sample.pred_instances
-        values = found.labels.tolist(), found.scores.tolist(), _boxes(found).tolist()
+        values = found.labels.tolist(), found.scores.tolist(), self.boxes(found).tolist()
         detections = [
             dict(
                 label=self.name(label),
@@ -112,12 +120,3 @@ class ExportedDetector(_Detector):
     def detect(self, image: LoadedImage) -> DetDataSample:
         """Detect objects; boxes and masks refer to the image."""
         return fill_sample(DetDataSample(), self.model(image.pixels[..., ::-1]))
-
-
-def _boxes(found: InstanceData) -> torch.Tensor:
-    """Boxes (n, 4) in pixels: left, top, right, bottom."""
-    boxes, masks = found.get('bboxes'), found.get('masks')
-    # SOLO predicts masks, with boxes of zeros.
-    if isinstance(masks, torch.Tensor) and (boxes is None or not boxes.any()):
-        return mask2bbox(masks)
-    return boxes

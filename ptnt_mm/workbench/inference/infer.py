@@ -131,6 +131,7 @@ def infer(
             checkpoint=checkpoint,
             score_thr=predictor.score_thr,
             classes=predictor.classes,
+            **predictor.notation,
         )
         print(fitted(closing_lines(results, predictor), sys.stdout))
     if label_files is not None:

@@ -116,13 +116,17 @@ def load_exported(file: Path, score_thr: float | None = None) -> Predictor:
     return predictor
 
 
-def _predictors(task: str) -> tuple[type[Predictor], type[Predictor]]:
+def _predictors(task: str) -> tuple[type[Predictor], type[Predictor] | None]:
     """The predictor classes of a task: for a model, and for an exported file. Imports the host."""
     match task:
         case 'detection':
             from ptnt_mm.workbench.inference.detection import Detector, ExportedDetector
 
             return Detector, ExportedDetector
+        case 'rotated detection':
+            from ptnt_mm.workbench.inference.rotated_detection import RotatedDetector
+
+            return RotatedDetector, None  # they are not exported
         case 'segmentation':
             from ptnt_mm.workbench.inference.segmentation import ExportedSegmenter, Segmenter
 

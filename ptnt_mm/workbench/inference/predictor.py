@@ -1,6 +1,7 @@
 """Base class of the predictors of all hosts."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +37,13 @@ class Predictor(ABC):
         score_thr: The value in use; None for tasks without scores.
         highest_below: The highest score so far that was too low for a prediction; None without any.
         finds_objects: Whether its predictions are boxes, with or without masks.
+        notation: What keys of its JSON mean, where names are not enough.
         tracker: The ``Tracker`` of a detector that follows objects, see :meth:`track`; or None.
         tiling: The ``Tiling`` of a detector that cuts large images, see :meth:`tile`; or None.
     """
 
     finds_objects = False
+    notation: Mapping[str, str] = {}
 
     def __init__(
         self,
