@@ -97,7 +97,8 @@ def test_training_on_one_gpu_scales_the_learning_rate(page: Path):
     for block in blocks(page):
         for words in block.commands() if block.language == 'shell' else ():
             config = Path(words[2]).stem if words[:2] == ['ptnt', 'train'] else ''
-            if config in config_names():
+            # Those for DOTA can be read on the forks alone.
+            if config in config_names() and not config.endswith('_dota'):
                 view = ConfigView(read_config(config))
                 batch = view.train.batch_size * view.accumulated_steps
                 is_right = view.auto_scale_lr['base_batch_size'] == batch

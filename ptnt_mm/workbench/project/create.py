@@ -238,6 +238,7 @@ def choose_task(recognised: Recognised, labels: Labels, asked: str | None) -> st
         are_boxes = all(map(has_four_corners, masks))
         what = 'are rectangles or rotated boxes' if are_boxes else 'have a mask'
         use = '; `task=instance` uses masks' if 'instance' in tasks else ''
+        use += '; for boxes with an angle, see docs/own_config.md' if are_boxes else ''
         labels.notes.append(
             f'{len(masks):,} of {counted(len(objects), "object")} {what}: the upright box around '
             f'each is used{use}'
