@@ -7,8 +7,8 @@ from torch import Tensor
 
 from .geometry import convex_hull, precise, shared_area, signed_area
 
-_SETS = 1 << 10
-"""Sets that are compared at once, to limit the memory."""
+_PAIRS = 1 << 14
+"""Sets or points and polygons that are compared at once, to limit the memory."""
 
 _EQUAL = 1e-9
 """Rectangles whose areas differ by this share are equal."""
@@ -18,7 +18,8 @@ def convex_iou(pointsets: Tensor, polygons: Tensor, ious: Tensor) -> None:
     """Fill in the IoU of the hull of each set, (N, 18), with each polygon, (K, 8): (N, K)."""
     polygons = _points(polygons)
     area = signed_area(polygons).abs()
-    for points, into in zip(_points(pointsets).split(_SETS), ious.split(_SETS), strict=True):
+    rows = _rows(polygons)
+    for points, into in zip(_points(pointsets).split(rows), ious.split(rows), strict=True):
         hulls = convex_hull(points)[:, None]
         shared = shared_area(hulls, polygons)
         into.copy_(shared / (signed_area(hulls).abs() + area - shared))
@@ -53,7 +54,7 @@ def min_area_polygons(pointsets: Tensor, polygons: Tensor) -> None:
     hulls = convex_hull(points.flip(-1)).flip(-1, -2).roll(1, -2)
     x, y = (hulls.roll(-1, -2) - hulls).unbind(-1)
     angle = torch.atan2(y, x).remainder(math.pi / 2)
-    turned = points[:, None] @ _rotation(angle)  # (N, 18, 9, 2)
+    turned = points[:, None] @ _rotation(angle)  # (N, 18 sides, 9 points, 2)
     low, high = turned.amin(-2), turned.amax(-2)
     area = (high - low).prod(-1)
     is_smallest = area <= area.amin(1, keepdim=True) * (1 + _EQUAL)
@@ -70,8 +71,15 @@ def points_in_polygons_forward(points: Tensor, polygons: Tensor, output: Tensor)
 
     Counts the sides to the right of a point. One that lies on a side ends the count, as in mmcv.
     """
-    x, y = precise(points)[:, None, None].unbind(-1)
-    start_x, start_y = _points(polygons).unbind(-1)
+    rows, corners = _rows(polygons), _points(polygons)
+    for part, into in zip(precise(points).split(rows), output.split(rows), strict=True):
+        into.copy_(_is_inside(part[:, None, None], corners))
+
+
+def _is_inside(points: Tensor, corners: Tensor) -> Tensor:
+    """Points (B, 1, 1, 2) and corners (M, 4, 2) -> 1 or 0, (B, M)."""
+    x, y = points.unbind(-1)
+    start_x, start_y = corners.unbind(-1)
     end_x, end_y = start_x.roll(1, -1), start_y.roll(1, -1)
     crosses = (start_y < y) != (end_y < y)
     rise = end_y - start_y
@@ -79,7 +87,12 @@ def points_in_polygons_forward(points: Tensor, polygons: Tensor, output: Tensor)
     is_corner = ((start_x == x) & (start_y == y)) | ((end_x == x) & (end_y == y))
     ends = is_corner | (crosses & (at == x))
     counted = crosses & (at > x) & (ends.cumsum(-1) == 0)
-    output.copy_(counted.sum(-1).remainder(2))
+    return counted.sum(-1).remainder(2)
+
+
+def _rows(polygons: Tensor) -> int:
+    """How many are compared with all polygons at once."""
+    return max(_PAIRS // max(len(polygons), 1), 1)
 
 
 def _points(rows: Tensor) -> Tensor:

@@ -162,6 +162,7 @@ def _overlap_of_pairs(first: _Boxes, second: _Boxes, mode: int) -> Tensor:
     pairs = zip(first.corners.split(_PAIRS), second.corners.split(_PAIRS), strict=True)
     shared = torch.cat([shared_area(*corners) for corners in pairs])
     smaller = torch.minimum(first.area, second.area)
+    shared = torch.minimum(shared, smaller)  # sides that cross would give any value
     is_any = (smaller > _NO_AREA) & (shared > _ROUNDING * smaller)
     return (shared / _whole(first.area, second.area, shared, mode)).where(is_any, 0)
 

@@ -30,9 +30,12 @@ def _add(line: str) -> Callable[[Path], None]:
 
 # What is changed, what is said, and the exit status.
 FAULTS = {
-    'class': (_write(f'{BOX} boat 0'), 'boat', 1),
+    'class': (_write(f'{BOX} boat 0'), "KeyError: 'boat' each line of its files is x1 y1", 1),
+    'header': (_write(f'imagesource:Earth\n{BOX} ship 0'), 'without a header or empty lines', 1),
+    'no_folder': (lambda folder: (folder / 'annfiles').rename(folder / 'a'), 'does not exist', 1),
+    'not_an_image': (lambda f: (f / 'images' / '2.png').write_text('no'), '2.png', 1),
     'number': (_write('10 10 40 10 40 nan 10 30 ship 0'), 'not finite', 1),
-    'no_area': (_write('10 10 40 10 40 10 10 10 ship 0'), 'boxes of less than 1 pixel', 0),
+    'no_area': (_write('10 10 40 10 40 10 10 10 ship 0'), 'boxes smaller than 1 pixel', 0),
     'outside': (_write('110 10 140 10 140 30 110 30 ship 0'), 'boxes outside of their image', 1),
     'no_labels': (_write_all(''), 'has an object write labels', 1),
     'upright': (_write_all(f'{BOX} ship 0\n'), 'all boxes are upright', 0),

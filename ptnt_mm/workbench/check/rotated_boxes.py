@@ -3,12 +3,12 @@
 import math
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
+import cv2
 import numpy as np
 
-from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, Severity, error, note, ok, report_wrong
 from ptnt_mm.utils.text import counted
 from ptnt_mm.workbench.check.data_sets import LoadedDataset
@@ -19,6 +19,11 @@ from ptnt_mm.workbench.data.rotated_boxes import around, corners_of
 
 _NUMBERS = dict(hbox=4, rbox=5, qbox=8)
 """How many numbers a box of each of the hosts' types has."""
+
+_LINES = (
+    'each line of its files is x1 y1 x2 y2 x3 y3 x4 y4 CLASS DIFFICULT, without a header or empty '
+    'lines; the classes are those of metainfo.classes, without spaces'
+)
 
 _SMALLEST = 1.0  # an area in pixels
 
@@ -39,13 +44,27 @@ class _Box:
 def check_lists_of_boxes(data: list[LoadedDataset], view: ConfigView) -> Iterator[Finding]:
     """Report the number of images that mmrotate lists for each data set, or why there are none."""
     for dataset in data:
-        filtered = dataset.settings.get('filter_cfg') or {}
-        is_empty = dataset.built is not None and not dataset.images
-        if is_empty and dataset.trains and filtered.get('filter_empty_gt'):
+        if _has_no_objects(dataset):
             advice = 'write labels, or correct ann_file'
             yield error(dataset.name, f'no image of {dataset.built.ann_file} has an object', advice)
+        elif dataset.why_not_built and dataset.is_a('DOTADataset'):
+            for found in check_list(dataset):
+                yield replace(found, advice=_LINES)
         elif not dataset.is_left_out:
             yield from check_list(dataset)
+
+
+def _has_no_objects(data: LoadedDataset) -> bool:
+    """Whether a data set was read, and all of its images were filtered out."""
+    filtered = data.settings.get('filter_cfg') or {}
+    return (
+        data.built is not None
+        and not data.images
+        and not data.why_not_built
+        and all(path.exists() for path in data.data_set.paths())
+        and data.settings.get('indices') is None
+        and bool(filtered.get('filter_empty_gt'))
+    )
 
 
 def check_rotated_boxes(data: list[LoadedDataset]) -> Iterator[Finding]:
@@ -66,11 +85,9 @@ def check_boxes_are_inside(data: list[LoadedDataset]) -> Iterator[Finding]:
     """Read the size of every image, and find boxes of which nothing is inside."""
     for dataset in data:
         boxes = [box for box in _boxes_of(dataset) if len(box.values) in (5, 8)]
-        sizes = {}
-        for image in dataset.images:
-            with suppress(UserError, OSError):  # another check reports those that cannot be read
-                sizes[str(image.path)] = size_as_read(image.path)
-        boxes = [box for box in boxes if box.image in sizes and np.isfinite(box.values).all()]
+        # Another check reports images that cannot be read.
+        sizes = {str(image.path): size_as_read(image.path) for image in dataset.images}
+        boxes = [box for box in boxes if sizes.get(box.image) and np.isfinite(box.values).all()]
         outside = []
         for box in boxes:
             left, top, right, bottom = around(corners_of(np.array([box.values])))[0]
@@ -86,7 +103,7 @@ def _boxes_of(data: LoadedDataset) -> list[_Box]:
     """All boxes that a data set lists."""
     entries = data.built.data_list if data.built is not None else ()
     return [
-        _Box(str(entry['img_path']), tuple(map(float, instance['bbox'])))
+        _Box(str(Path(entry['img_path'])), tuple(map(float, instance['bbox'])))
         for entry in entries
         for instance in entry.get('instances', ())
         if len(instance['bbox'])  # mmrotate lists an empty one for images to predict
@@ -113,24 +130,24 @@ def _findings(data: LoadedDataset, boxes: list[_Box]) -> Iterator[Finding]:
     turned = [box for box in boxes if len(box.values) == 5]
     wrong = [str(box) for box in turned if abs(box.values[4]) > 2 * math.pi]
     what = 'boxes with an angle beyond 2 pi'
-    advice = 'mmrotate has radians, clockwise: divide degrees by 180 / pi'
+    advice = 'mmrotate has radians, clockwise: multiply degrees by pi / 180'
     yield from report_wrong(Severity.ERROR, data.name, wrong, len(turned), what, advice)
     empty = [str(box) for box in boxes if _area(box) < _SMALLEST]
-    what = f'boxes of less than {_SMALLEST:g} pixel'
+    what = f'boxes smaller than {_SMALLEST:g} pixel'
     yield from report_wrong(
         Severity.WARNING, data.name, empty, len(boxes), what, 'nothing is learned from them'
     )
     if boxes and all(map(_is_upright, boxes)):
-        yield note(data.name, 'all boxes are upright: a detector of mmdet finds them, too')
+        yield note(data.name, 'all boxes are upright: a detector of mmdet would do')
 
 
 def _area(box: _Box) -> float:
-    """The area in pixels; 0 for a box with a negative side."""
+    """The area in pixels, whatever the order of corners; 0 for a box with a negative side."""
     if len(box.values) == 5:
         width, height = box.values[2:4]
         return width * height if min(width, height) > 0 else 0.0
-    x, y = np.array(box.values).reshape(4, 2).T
-    return abs(float(x @ np.roll(y, -1) - y @ np.roll(x, -1))) / 2
+    corners = np.array(box.values, np.float32).reshape(4, 2)
+    return cv2.contourArea(cv2.convexHull(corners))
 
 
 def _is_upright(box: _Box) -> bool:

@@ -19,7 +19,7 @@ def corners_of(boxes: np.ndarray) -> np.ndarray:
         boxes: (n, 5), which are x, y, width, height and the angle in radians, clockwise; or (n, 8),
             x and y of each corner.
     """
-    if boxes.shape[1] == 5:
+    if len(boxes) and boxes.shape[1] == 5:
         boxes = np.array([turned_box(*box) for box in boxes.tolist()])
     return boxes.reshape(-1, 4, 2)
 

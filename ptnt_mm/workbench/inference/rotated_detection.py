@@ -1,5 +1,6 @@
 """Detectors of mmrotate, whose boxes have an angle or four corners."""
 
+import numpy as np
 import torch
 from mmdet.structures import DetDataSample
 from mmengine.structures import InstanceData
@@ -31,12 +32,16 @@ class RotatedDetector(Detector):
 
     def boxes(self, found: InstanceData) -> torch.Tensor:
         """The upright boxes around the others, (n, 4) in pixels: left, top, right, bottom."""
-        return torch.from_numpy(around(corners_of(as_array(found.bboxes))))
+        boxes = as_array(found.bboxes)
+        # A detector of mmdet, which a config of mmrotate may have, finds upright ones.
+        return super().boxes(found) if boxes.shape[1] == 4 else _around(boxes)
 
     def describe(self, sample: DetDataSample) -> dict:
         """List the detections with their corners; those of a rotated box also as five numbers."""
         description = super().describe(sample)
         boxes = as_array(sample.pred_instances.bboxes)
+        if boxes.shape[1] == 4:
+            return description
         outlines = corners_of(boxes).round(2).tolist()
         for detection, corners, box in zip(
             description['detections'], outlines, boxes.tolist(), strict=True
@@ -46,3 +51,7 @@ class RotatedDetector(Detector):
                 digits = (2, 2, 2, 2, 4)
                 detection['rotated_box'] = dict(zip(_PARTS, map(round, box, digits), strict=True))
         return description
+
+
+def _around(boxes: np.ndarray) -> torch.Tensor:
+    return torch.from_numpy(around(corners_of(boxes)))

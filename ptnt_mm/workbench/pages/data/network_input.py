@@ -15,6 +15,7 @@ from ptnt_mm.utils.colours import as_hex, ink_on, palette_of
 from ptnt_mm.workbench.check.data_sets import LoadedDataset
 from ptnt_mm.workbench.check.trial.setup import load_samples, undisturbed
 from ptnt_mm.workbench.config.view import ConfigView
+from ptnt_mm.workbench.data.rotated_boxes import around, as_array, corners_of
 from ptnt_mm.workbench.pages.page import class_map, outline, photograph
 
 _MOST_OBJECTS = 200  # of an image: more cannot be told apart, and outlines take room
@@ -119,7 +120,8 @@ def _objects(instances: Any, classes: Sequence[str], palette: Palette) -> list[d
     """Objects as the template draws them, the largest first, so that small ones are on top."""
     if instances is None or 'bboxes' not in instances:
         return []
-    boxes = getattr(instances.bboxes, 'tensor', instances.bboxes).cpu().numpy().round(1)
+    boxes = as_array(instances.bboxes.cpu())
+    boxes = (around(corners_of(boxes)) if boxes.shape[1] > 4 else boxes).round(1)
     masks = instances.get('masks')
     masks = [None] * len(boxes) if masks is None else masks.to_ndarray()
     found = []

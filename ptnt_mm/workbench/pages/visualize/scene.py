@@ -110,12 +110,19 @@ def _boxes(predictor: Predictor, sample: Any, described: dict) -> Prediction:
                 label=found['label'],
                 score=found['score'],
                 box=(left, top, round(right - left, 2), round(bottom - top, 2)),
-                outline='' if masks is None else outline(masks[i].numpy()),
+                outline=_outline(found) if masks is None else outline(masks[i].numpy()),
                 colour=as_hex(colours[label]),
                 ink=ink_on(colours[label]),
             )
         )
     return Prediction(boxes=boxes, score_thr=predictor.score_thr)
+
+
+def _outline(found: dict) -> str:
+    """The path of a rotated box; empty for an upright one."""
+    corners = (f'{x} {y}' for x, y in found.get('corners', ()))
+    path = ' L '.join(corners)
+    return path and f'M {path} Z'
 
 
 def _map(predictor: Predictor, sample: Any, described: dict) -> Prediction:
@@ -133,4 +140,9 @@ def _classes(predictor: Predictor, sample: Any, described: dict) -> Prediction:
     return Prediction(classes=[dict(label=c['label'], share=c['score']) for c in found])
 
 
-_PREDICTIONS = dict(detection=_boxes, segmentation=_map, classification=_classes)
+_PREDICTIONS = {
+    'detection': _boxes,
+    'rotated detection': _boxes,
+    'segmentation': _map,
+    'classification': _classes,
+}

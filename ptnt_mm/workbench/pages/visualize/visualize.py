@@ -177,7 +177,7 @@ def visualize(
 def _check_box(box: int | None, view: ConfigView, checkpoint: Path | str | None) -> None:
     """Raise a UserError if the network cannot predict boxes."""
     host = view.host
-    if box is not None and (host is None or host.task != 'detection'):
+    if box is not None and (host is None or 'detection' not in host.task):
         raise UserError(
             f'`box={box}`: {view.config.filename} is not a detector: choose a point with `at`'
         )
