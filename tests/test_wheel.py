@@ -14,6 +14,8 @@ from markdown_it import MarkdownIt
 from repository import ROOT
 
 from ptnt_mm import __version__
+from ptnt_mm.workbench.export.format_names import PACKAGES
+from ptnt_mm.workbench.pages.report.report import _PACKAGES
 
 SCRIPT = f'ptnt_mm-{__version__}.data/scripts/ptnt'
 
@@ -108,9 +110,7 @@ def test_metadata(wheel):
     every = {line.split()[1] for line in lines if re.search(r'extra == .all.$', line)}
     named = {re.split('[<>=]', requirement)[0] for requirement in every}
     assert named >= {'mmdet', 'mmsegmentation', 'mmpretrain', 'timm', 'trackers', 'scikit-image'}
-    # What commands say that they need.
-    assert named >= {'onnx', 'onnxscript', 'onnxruntime', 'openvino', 'altair', 'jinja2'}
-    assert named >= {'pycocotools', 'scikit-learn', 'vl-convert-python'}
+    assert named >= {*PACKAGES['onnx'], *_PACKAGES.split()}
     # The compiled mmcv is never required: each of its wheels fits only one torch.
     assert not any(re.match(r'Requires-Dist: mmcv\b(?!-)', line) for line in lines)
     for host, extra in (('mmdet', 'det'), ('mmsegmentation', 'seg')):

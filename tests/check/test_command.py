@@ -1,6 +1,7 @@
 """The command line: its flags, what it prints, and its exit status."""
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -220,7 +221,7 @@ class Named(inspection.Inspection):
 
 def test_every_check_has_a_name(demo: Demo):
     found = set()
-    for scope in HOSTS:
+    for scope in filter(find_spec, HOSTS):  # mmrotate is for the forks
         config = demo.config()
         config.default_scope = scope
         named = Named(ConfigView(config), ('train', 'val', 'test'))
