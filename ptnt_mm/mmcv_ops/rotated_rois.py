@@ -87,8 +87,8 @@ def rotated_feature_align_forward(
 ) -> None:
     """Add to each pixel what lies at the centre of its box, and at its corners if points is 5.
 
-    Features and output are (B, C, H, W); best_bboxes (B, H, W, 5) are y, x, width, height and the
-    angle, in this order as in mmcv.
+    Features and output are (B, C, H, W); best_bboxes (B, H, W, 5), or flat (B * H * W, 5), are y,
+    x, width, height and the angle, in this order as in mmcv.
     """
     output.copy_(_refined(*widened(features, best_bboxes), spatial_scale, points))
 
@@ -185,15 +185,17 @@ def _invariant(
 
 def _refined(maps: Tensor, boxes: Tensor, spatial_scale: float, points: int) -> Tensor:
     """The (B, C, H, W) of `rotated_feature_align_forward`."""
-    y, x, width, height = (boxes[..., :4] * spatial_scale).flatten(0, 2)[..., None].unbind(1)
+    boxes = boxes.reshape(-1, 5)  # mmrotate's R3Det passes them like this
+    y, x, width, height = (boxes[:, :4] * spatial_scale)[..., None].unbind(1)
     if points > 1:
-        angle = boxes[..., 4].flatten()[:, None]
+        angle = boxes[:, 4, None]
         along = width / 2 * width.new_tensor([0, 1, -1, -1, 1])
         down = height / 2 * height.new_tensor([0, 1, 1, -1, -1])
         x, y = (
             x + along * angle.cos() - down * angle.sin(),
             y + along * angle.sin() + down * angle.cos(),
         )
-    image = torch.arange(len(maps), device=maps.device).repeat_interleave(boxes[0, ..., 0].numel())
-    added = summed_at(maps, image, y, x).unflatten(0, boxes.shape[:3])
+    batch, _, *size = maps.shape
+    image = torch.arange(batch, device=maps.device).repeat_interleave(size[0] * size[1])
+    added = summed_at(maps, image, y, x).unflatten(0, (batch, *size))
     return maps + added.permute(0, 3, 1, 2)

@@ -316,6 +316,8 @@ class TestSampling:
         expected = references.feature_align(maps.numpy(), rows.numpy(), factors, 0.125, points)
         np.testing.assert_allclose(output.detach().numpy(), expected[0], atol=1e-12)
         np.testing.assert_allclose(gradient.numpy(), expected[1], atol=1e-12)
+        flat = ops.rotated_feature_align(maps, rows.flatten(0, 2), 0.125, points)
+        torch.testing.assert_close(flat, output)
 
     def test_turned_filters(self):
         weights = normal(3, 2, 4, 3, 3)
