@@ -216,7 +216,7 @@ class Soak:
 
 def to_table(outcomes: list[Outcome]) -> str:
     """The outcomes as a Markdown table."""
-    rows = [(one.fault, one.injected, one.runs_lost, one.checkpoints_lost) for one in outcomes]
+    rows = [(o.fault, o.injected, o.runs_lost, o.checkpoints_lost) for o in outcomes]
     heading = ('fault', 'injected', 'runs lost', 'checkpoints lost'), ('---', *['---:'] * 3)
     return '\n'.join(f'| {" | ".join(map(str, row))} |' for row in (*heading, *rows))
 

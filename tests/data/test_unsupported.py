@@ -125,7 +125,7 @@ UNSUPPORTED = {
 
 
 def refused(root: Path) -> str:
-    """What is said of a folder whose labels are not read."""
+    """The message about a folder whose labels are not read."""
     with pytest.raises(UserError) as error:
         recognise(Tree(root))
     return str(error.value)

@@ -83,7 +83,7 @@ def test_colours_go_on_in_other_shades():
 
 @pytest.fixture
 def compare(find: Load, caplog: pytest.LogCaptureFixture) -> Callable[..., str | None]:
-    """What is said of a checkpoint whose data has other names; None for nothing."""
+    """The message about a checkpoint whose data has other names; None without one."""
 
     def compare(meta: dict, classes: object, *heads: int, **options: bool) -> str | None:
         metainfo = {} if classes is None else dict(metainfo=dict(classes=classes))

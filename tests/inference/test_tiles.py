@@ -28,7 +28,7 @@ LONG = (10, 106, 190, 150)
 
 @pytest.fixture
 def detect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[dict]]:
-    """What a detector finds in an image, perhaps in its tiles."""
+    """The detections in an image, or in its tiles."""
 
     def detect(image: np.ndarray, network: Blobs, **options: float) -> list[dict]:
         has_masks = network.has_masks

@@ -1,4 +1,4 @@
-"""What a report's page shows."""
+"""The content of a report's page."""
 
 import json
 import re

@@ -376,7 +376,7 @@ def test_a_missing_table_has_no_size_to_advise():
 
 
 def renamed(blocks: int) -> list[str]:
-    """What some weights of efficientnet_pytorch are called when a model gets them."""
+    """The names that a model gets for some weights of efficientnet_pytorch."""
     keys = ['_conv_stem.weight', *(f'_blocks.{i}._depthwise_conv.weight' for i in range(blocks))]
     found = compare(dict.fromkeys(keys, torch.ones(1)), nn.Identity(), Trunk()).stored.weights
     assert len(found) == len(keys)
