@@ -1,7 +1,7 @@
 """PyramidTNT (arXiv 2201.00978) for dense prediction: its variants, its parts, the network."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import accumulate
 from typing import Any
@@ -31,8 +31,7 @@ from ptnt_mm.models.blocks import (
     conv_norm_relu,
     is_batch_norm,
 )
-from ptnt_mm.models.kernels.memory import run_block, transforms_active
-from ptnt_mm.models.pegs import PEG
+from ptnt_mm.models.kernels.memory import transforms_active
 from ptnt_mm.models.position_tables import (
     RELATIVE_POSITIONS,
     GridRelativePosition,
@@ -40,6 +39,7 @@ from ptnt_mm.models.position_tables import (
     RelativePosition,
 )
 from ptnt_mm.models.positions import POSITIONS
+from ptnt_mm.models.stages import Stage
 from ptnt_mm.models.tokens import (
     PATCH,
     WORD_SIDE,
@@ -56,7 +56,6 @@ from ptnt_mm.models.tokens import (
 from ptnt_mm.registry import MODELS
 from ptnt_mm.utils.numbers import is_integer
 from ptnt_mm.weights.names import Weights
-from ptnt_mm.weights.networks import Table
 
 NUM_STAGES = 4
 
@@ -234,64 +233,6 @@ class WordAggregation(nn.Module):
         A grid with an odd side is padded at the bottom and right with zero words.
         """
         return map_to_tokens(self.conv(words_to_quads(self.norm(inner), hw)))
-
-
-class Stage(nn.Module):
-    """Blocks on one grid, which share a relative position table.
-
-    Args:
-        new_blocks: For each block, a function that creates it from ``drop_path`` and ``peg``.
-        drop_paths: Rate of dropping a residual branch, for each block.
-        pretrain_hw: Grid that the position table belongs to, in tokens.
-        relative_position: How the table is resized, a class of :data:`RELATIVE_POSITIONS`.
-        pegs: Position encoding generators by the block that they follow, -1 for the stage's input.
-        with_cp: Recompute each block in the backward pass instead of keeping its activations.
-    """
-
-    def __init__(
-        self,
-        new_blocks: Sequence[Callable[..., OuterBlock]],
-        drop_paths: list[float],
-        pretrain_hw: Grid,
-        relative_position: type[RelativePosition],
-        pegs: dict[int, PEG],
-        with_cp: bool = False,
-    ):
-        super().__init__()
-        self.with_cp = with_cp
-        self.peg = pegs.get(-1)
-        self.blocks = nn.ModuleList(
-            new_block(drop_path=rate, peg=pegs.get(index))
-            for index, (new_block, rate) in enumerate(zip(new_blocks, drop_paths, strict=True))
-        )
-        self.relative_position = relative_position(pretrain_hw, self.key_hw(pretrain_hw))
-        attention = self.blocks[0].outer_attn
-        table = self.relative_position.new_table(attention.num_heads, attention.head_width)
-        self.register_parameter('relative_pos', table)
-
-    def key_hw(self, hw: Grid) -> Grid:
-        """The grid of the keys, in tokens, for a grid of sentences."""
-        return reduced(hw, self.blocks[0].outer_attn.sr_ratio)
-
-    def forward(
-        self, inner: Tensor | None, outer: Tensor, hw: Grid
-    ) -> tuple[Tensor | None, Tensor]:
-        """Inner (B*N, 16, c), outer (B, N, C) -> the same; ``hw`` in tokens.
-
-        Without an inner transformer, ``inner`` may be None.
-        """
-        bias = self.relative_position.between(self.relative_pos, hw, self.key_hw(hw))
-        form = self.blocks[0].outer_attn.form(bias, outer)
-        if self.peg is not None:
-            outer = self.peg(outer, hw)
-        for block in self.blocks:
-            inner, outer = run_block(block, self.with_cp, inner, outer, hw, form)
-        return inner, outer
-
-    def pretrained_tables(self) -> dict[str, Table]:
-        """The table between queries and keys, if there is one."""
-        table = self.relative_position.pretrained_table()
-        return dict(relative_pos=table) if table else {}
 
 
 def _positions() -> list[str]:

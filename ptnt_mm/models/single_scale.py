@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from inspect import signature
 from typing import Any
 
@@ -20,9 +21,9 @@ from ptnt_mm.models.backbone import (
     position_of,
 )
 from ptnt_mm.models.blocks import OuterBlock
-from ptnt_mm.models.kernels.memory import run_block
 from ptnt_mm.models.position_tables import GridRelativePosition
 from ptnt_mm.models.positions import POSITIONS
+from ptnt_mm.models.stages import BlockSequence
 from ptnt_mm.models.tokens import SINGLE_SCALE_PATCH, Grid
 from ptnt_mm.weights.names import Weights
 from ptnt_mm.weights.networks import Table
@@ -31,10 +32,11 @@ OUT_TYPES = {'featmap': False, 'cls_token': True}
 """Whether ``forward`` returns class tokens in place of maps, by mmpretrain's names."""
 
 
-class SingleScaleBackbone(Backbone):
+class SingleScaleBackbone(BlockSequence, Backbone):
     """Blocks on the grid of patches of 16 x 16 pixels, optionally with a class token first.
 
-    The constructor of a subclass calls this one, creates its stem, and calls :meth:`_build_blocks`.
+    The constructor of a subclass calls this one, creates its stem, and calls
+    :meth:`_build_after_stem`.
     Its :meth:`embed` runs the stem. Only the blocks that the chosen outputs need are built.
 
     Args:
@@ -89,7 +91,7 @@ class SingleScaleBackbone(Backbone):
             )
         self.with_cp = with_cp
 
-    def _build_blocks(
+    def _build_after_stem(
         self,
         new_blocks: Sequence[Callable[..., OuterBlock]],
         position: str | dict,
@@ -111,19 +113,16 @@ class SingleScaleBackbone(Backbone):
         self.register_parameter('outer_pos', self.position.new_table())
         self.pos_drop = nn.Dropout(drop_rate)
         built = self.out_indices[-1] + 1
-        pegs = self.position.new_pegs(self.dim, built)
-        self.peg = pegs.get(-1)
         (rates,) = drop_path_rates(drop_path_rate, (self.depth,))
-        self.blocks = nn.ModuleList(
-            new_blocks[i](drop_path=rates[i], peg=pegs.get(i)) for i in range(built)
+        self._build_blocks(
+            new_blocks[:built],
+            rates[:built],
+            self.pretrain_hw,
+            partial(self.position.relative_position, class_tokens=self.class_tokens),
+            self.position.new_pegs(self.dim, built),
+            self.with_cp,
         )
-        self.relative_position = self.position.relative_position(
-            self.pretrain_hw, self.pretrain_hw, self.class_tokens
-        )
-        attention = self.blocks[0].outer_attn
-        table = self.relative_position.new_table(attention.num_heads, attention.head_width)
-        self.register_parameter('relative_pos', table)
-        if table is not None:  # no published file has one
+        if self.relative_pos is not None:  # no published file has one
             self.pretrained_may_lack = (*self.pretrained_may_lack, 'relative_pos')
         self.norm = nn.LayerNorm(self.dim) if self.out_indices[-1] == self.depth - 1 else None
         self._init_and_freeze()
@@ -150,8 +149,7 @@ class SingleScaleBackbone(Backbone):
 
     def pretrained_tables(self) -> dict[str, Table]:
         """The table of the outer tokens, and that between pairs of them if there is one."""
-        table = self.relative_position.pretrained_table()
-        return super().pretrained_tables() | (dict(relative_pos=table) if table else {})
+        return super().pretrained_tables() | self._relative_tables()
 
     def forward_tokens(self, image: Tensor) -> list[tuple[Tensor | None, Tensor, Grid]]:
         """(B, 3, H, W) -> per output: inner (B*N, m, c) or None, outer (B, n + N, C), hw.
@@ -162,15 +160,11 @@ class SingleScaleBackbone(Backbone):
             ValueError: as :meth:`forward`.
         """
         inner, outer, hw = self.embed(self._padded(image))
-        outer = self._add_positions(outer, hw)
-        bias = self.relative_position.between(self.relative_pos, hw, hw)
-        form = self.blocks[0].outer_attn.form(bias, outer)
-        outputs = []
-        for i, block in enumerate(self.blocks):
-            inner, outer = run_block(block, self.with_cp, inner, outer, hw, form)
-            if i in self.out_indices:
-                outputs.append((inner, self._normed(i, outer), hw))
-        return outputs
+        returned = self._run_blocks(inner, self._add_positions(outer, hw), hw, self.out_indices)
+        return [
+            (inner, self._normed(i, outer), hw)
+            for i, (inner, outer) in zip(self.out_indices, returned, strict=True)
+        ]
 
     @abstractmethod
     def embed(self, image: Tensor) -> tuple[Tensor | None, Tensor, Grid]:
@@ -196,15 +190,14 @@ class SingleScaleBackbone(Backbone):
         return (last if kind == 'norm' else 0), last + 1
 
     def _add_positions(self, outer: Tensor, hw: Grid) -> Tensor:
-        """(B, N, C) -> the input of the blocks, (B, n + N, C) with n class tokens first."""
+        """(B, N, C) -> with positions, (B, n + N, C) with n class tokens first."""
         if self.class_tokens:
             first = self.cls_token.to(outer.dtype).expand(outer.shape[0], -1, -1)
             outer = torch.cat([first, outer], dim=1)
         encoding = self.position.encode(self.outer_pos, hw, like=outer)
         if encoding is not None:
             outer = outer + encoding.to(outer.dtype)
-        outer = self.pos_drop(outer)
-        return outer if self.peg is None else self.peg(outer, hw)
+        return self.pos_drop(outer)
 
     def _normed(self, i: int, outer: Tensor) -> Tensor:
         """The output of block ``i``; that of the last block is normalised."""

@@ -14,7 +14,8 @@ from ptnt_mm.models.position_tables import (
     GridRelativePosition,
     RelativePosition,
 )
-from ptnt_mm.models.pyramid_tnt import PyramidTNT, SentenceAggregation, Stage, Stem, WordAggregation
+from ptnt_mm.models.pyramid_tnt import PyramidTNT, SentenceAggregation, Stem, WordAggregation
+from ptnt_mm.models.stages import Stage
 from ptnt_mm.models.tokens import map_to_words, tokens_to_map, words_to_map
 
 from . import golden

@@ -15,7 +15,7 @@ from ptnt_mm.models.backbone import Backbone, find_trunk
 from ptnt_mm.models.blocks import NestedBlock, OuterBlock
 from ptnt_mm.models.kernels.forms import Form, attention_weights
 from ptnt_mm.models.position_tables import Factors
-from ptnt_mm.models.pyramid_tnt import Stage
+from ptnt_mm.models.stages import Stage
 from ptnt_mm.models.tokens import Grid, area, reduced, tokens_to_map, words_to_map
 
 Calls = dict[nn.Module, list[tuple[tuple, Any]]]
