@@ -246,6 +246,13 @@ def test_a_pipeline_without_a_file_to_load_is_refused(tmp_path: Path):
         built(config).test()
 
 
+def test_another_task_is_refused_before_the_first_image(tmp_path: Path):
+    config = config_of(write_images(tmp_path / 'data', SQUARES), tmp_path)
+    config.default_scope = 'mmseg'
+    with pytest.raises(UserError, match='is for segmentation: use TestLoop'):
+        built(config).test_loop  # noqa: B018
+
+
 def test_a_model_without_objects_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(FindsBlobs, 'test_step', lambda self, data: data['data_samples'])
     file = write_images(tmp_path / 'data', SQUARES)

@@ -41,6 +41,12 @@ class _InTiles:
 
         self._tiles = tiles
         self.tiling = Tiling(tile, overlap)
+        host = ConfigView(runner.cfg).host
+        if host is not None and host.task != 'detection':
+            raise UserError(
+                f'{type(self).__name__} merges upright boxes, but this config is for {host.task}: '
+                f'use {self._split.title()}Loop'
+            )
         super().__init__(runner, dataloader, evaluator, fp16)
         self._of_wholes, self._of_parts = _leave_only_loading(self.dataloader.dataset)
         self.dataloader.collate_fn = list
