@@ -160,11 +160,9 @@ class SingleScaleBackbone(BlockSequence, Backbone):
             ValueError: as :meth:`forward`.
         """
         inner, outer, hw = self.embed(self._padded(image))
+        # timm prunes blocks after the last that it returns, so not all outputs need to be there.
         returned = self._run_blocks(inner, self._add_positions(outer, hw), hw, self.out_indices)
-        return [
-            (inner, self._normed(i, outer), hw)
-            for i, (inner, outer) in zip(self.out_indices, returned, strict=True)
-        ]
+        return [(inner, self._normed(i, outer), hw) for i, (inner, outer) in returned.items()]
 
     @abstractmethod
     def embed(self, image: Tensor) -> tuple[Tensor | None, Tensor, Grid]:

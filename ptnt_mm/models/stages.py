@@ -52,17 +52,17 @@ class BlockSequence(nn.Module):
 
     def _run_blocks(
         self, inner: Tensor | None, outer: Tensor, hw: Grid, returned: Collection[int]
-    ) -> list[tuple[Tensor | None, Tensor]]:
-        """Inner (B*N, m, c) or None, outer (B, n + N, C) -> the same after the returned blocks."""
+    ) -> dict[int, tuple[Tensor | None, Tensor]]:
+        """Inner (B*N, m, c) or None, outer (B, n + N, C) -> the same after each returned block."""
         bias = self.relative_position.between(self.relative_pos, hw, self._key_hw(hw))
         form = self.blocks[0].outer_attn.form(bias, outer)
         if self.peg is not None:
             outer = self.peg(outer, hw)
-        outputs = []
+        outputs = {}
         for i, block in enumerate(self.blocks):
             inner, outer = run_block(block, self.with_cp, inner, outer, hw, form)
             if i in returned:
-                outputs.append((inner, outer))
+                outputs[i] = inner, outer
         return outputs
 
     def _key_hw(self, hw: Grid) -> Grid:
@@ -97,8 +97,8 @@ class Stage(BlockSequence):
 
         Without an inner transformer, ``inner`` may be None.
         """
-        [output] = self._run_blocks(inner, outer, hw, [len(self.blocks) - 1])
-        return output
+        last = len(self.blocks) - 1
+        return self._run_blocks(inner, outer, hw, [last])[last]
 
     def pretrained_tables(self) -> dict[str, Table]:
         """The table between queries and keys, if there is one."""

@@ -68,7 +68,7 @@ def test_what_a_config_in_the_new_style_names_is_not_imported(tmp_path: Path):
         ('a = b', r'NameError: .*config.py, line 1\)'),
         ("_base_ = 'no_such_base.py'", 'cannot be read: .*no_such_base'),
         ("_base_ = 'mmnothing::base.py'", 'cannot be read: .*package name'),
-        ("_base_ = 'mmrotate::_base_/default_runtime.py'", 'mmrotate is not installed'),
+        ("_base_ = 'mmpose::_base_/default_runtime.py'", 'mmpose is not installed'),
         ('raise RuntimeError("of its own")', 'cannot be read: RuntimeError: of its own'),
         (
             "custom_imports = dict(imports=['no_such_module'])",
