@@ -162,7 +162,27 @@ def test_learning_rate_follows_batch_and_weights():
     assert chosen(counts=dict(train=2_000))['lr'] == 1e-3
     assert chosen()['lr'] == 7.1e-4
     assert chosen(counts=dict(train=20_000))['lr'] == 2e-3
-    assert chosen(backbone=replace(PYRAMID, weights='a.pth', lr=1e-4))['lr'] == 7.1e-5
+    pretrained = replace(PYRAMID, weights='a.pth', lr=1e-4)
+    assert chosen(backbone=pretrained, detector='atss')['lr'] == 7.1e-5
+
+
+def test_a_pretrained_backbone_has_a_share_of_the_learning_rate_in_gfl():
+    pretrained = dict(backbone=replace(PYRAMID, weights='a.pth', lr=2.8e-4))
+    few, many = chosen(**pretrained), chosen(counts=dict(train=20_000), **pretrained)
+    assert (few['lr'], few['lr_mult']) == (1e-3, 0.2)
+    assert (many['lr'], many['lr_mult']) == (2e-3, 0.28), 'the rate of the head is at its limit'
+    assert chosen()['lr_mult'] is None
+    assert chosen(detector='atss', **pretrained)['lr_mult'] is None
+
+
+def test_weights_without_decay_have_the_share_of_their_backbone():
+    backbone = replace(PYRAMID, weights='a.pth', lr=1e-4, no_decay=('table',))
+    profile = profile_with(backbone=backbone)
+    text = config_text(profile, choose_recipe(profile), Path('/data'), [])
+    assert 'table=dict(lr_mult=0.2, decay_mult=0.0), backbone=dict(lr_mult=0.2)' in text
+    random = replace(profile, backbone=replace(profile.backbone, weights=None))
+    text = config_text(random, choose_recipe(random), Path('/data'), [])
+    assert 'custom_keys=dict(table=dict(decay_mult=0.0))' in text
 
 
 @pytest.mark.parametrize('name', ['resnet18', 'resnet50', 'ptnt_ti'])

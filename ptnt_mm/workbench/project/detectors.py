@@ -26,6 +26,7 @@ class Detector:
         coarsest: Stride of the last level that it resizes, with any backbone.
         smallest: Side of the smallest object that it finds, in pixels; None without objects.
         anchors: Settings of the model for anchors below 32 pixels, by the side of the smallest.
+        head_lr: Learning rate of neck and head as a multiple of a pretrained backbone's.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Detector:
     coarsest: int = 32
     smallest: int | None = None
     anchors: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    head_lr: float = 1
 
     @property
     def fragment(self) -> str:

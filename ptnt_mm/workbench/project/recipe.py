@@ -38,6 +38,7 @@ _BATCHES = ((500, 2), (5_000, 4), (20_000, 8))  # images in a step, below this m
 _SHARE = 0.8  # of the free memory
 _ENOUGH_FOR_BATCHNORM = 8  # images in a step
 _WARM_UP = 50  # iterations
+_MOST_LR = 2e-3
 _RARE, _REPEATED, _LONGER = 0.05, 0.25, 1.25  # see balance
 _USUAL_LIMIT = 100  # default limit of detections in an image
 
@@ -251,17 +252,29 @@ def warm_up(profile: Profile, recipe: Recipe) -> Choice:
 
 
 def lr(profile: Profile, recipe: Recipe) -> Choice:
-    """The learning rate."""
+    """The learning rate; a pretrained backbone may have a share of it."""
     batch = recipe['effective batch'].value
     start = 'pretrained weights' if profile.backbone.weights else 'random initialisation'
-    of = 32 if profile.task == 'classification' else 4
-    lr = scaled_lr(profile.backbone.lr, batch, of)
-    return Choice(lr, f'from {start}, batches of {batch}')
+    factor = profile.detector.head_lr if profile.backbone.weights else 1
+    lr = min(factor * _backbone_lr(profile, batch), _MOST_LR)
+    return Choice(float(f'{lr:.2g}'), f'from {start}, batches of {batch}')
+
+
+def lr_mult(profile: Profile, recipe: Recipe) -> Choice:
+    """The backbone's share of the learning rate; None if it has the same."""
+    lr, batch = recipe['lr'].value, recipe['effective batch'].value
+    share = float(f'{_backbone_lr(profile, batch) / lr:.2g}')
+    return Choice(None) if share == 1 else Choice(share, 'neck and head are new')
 
 
 def scaled_lr(lr: float, batch: int, base_batch: int) -> float:
     """A learning rate for another batch: it grows with the square root, up to 2e-3."""
-    return float(f'{min(lr * (batch / base_batch) ** 0.5, 2e-3):.2g}')
+    return float(f'{min(lr * (batch / base_batch) ** 0.5, _MOST_LR):.2g}')
+
+
+def _backbone_lr(profile: Profile, batch: int) -> float:
+    base_batch = 32 if profile.task == 'classification' else 4
+    return scaled_lr(profile.backbone.lr, batch, base_batch)
 
 
 def _near_32(pixels: float) -> int:
@@ -285,5 +298,6 @@ RECIPE_RULES: dict[str, Callable[[Profile, Recipe], Choice]] = {
     'augmentation': augmentation,
     'warm-up': warm_up,
     'lr': lr,
+    'lr_mult': lr_mult,
 }
 """The rule for each setting, in the order in which they are applied."""

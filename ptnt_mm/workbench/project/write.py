@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from ptnt_mm.workbench.data.tiles import OVERLAP, TILED
 from ptnt_mm.workbench.engine.work_dir import PROJECT_WORK_DIR
-from ptnt_mm.workbench.project.code import comment, comment_line, literal
+from ptnt_mm.workbench.project.code import Code, comment, comment_line, literal
 from ptnt_mm.workbench.project.model_settings import model_lines
 from ptnt_mm.workbench.project.profile import Profile
 from ptnt_mm.workbench.project.recipe import Recipe
@@ -171,13 +172,18 @@ def _schedule(profile: Profile, recipe: Recipe) -> Iterator[str]:
     yield '_base_.param_scheduler[1].update(end=epochs, T_max=epochs)'
     if warm_up.value == 0:
         yield f'_base_.param_scheduler.pop(0){comment(warm_up.because)}'
-    steps = recipe['accumulation']
-    settings = ['optimizer=dict(lr=lr)']
+    steps, share = recipe['accumulation'], recipe['lr_mult']
+    wrapper: dict[str, Any] = dict(optimizer=dict(lr=Code('lr')))
     if steps.value > 1:
-        settings.append(f'accumulative_counts={steps.value}')
-    if profile.backbone.no_decay:
-        decay = ', '.join(f'{name}=dict(decay_mult=0.0)' for name in profile.backbone.no_decay)
-        settings.append(f'paramwise_cfg=dict(custom_keys=dict({decay}))')
-    yield f'optim_wrapper = dict({", ".join(settings)}){comment(steps.because)}'
+        wrapper['accumulative_counts'] = steps.value
+    # Of the keys that a weight's name contains, only the longest counts.
+    of_backbone = {} if share.value is None else dict(lr_mult=share.value)
+    keys = {name: dict(of_backbone, decay_mult=0.0) for name in profile.backbone.no_decay}
+    if of_backbone:
+        keys['backbone'] = of_backbone
+    if keys:
+        wrapper['paramwise_cfg'] = dict(custom_keys=keys)
+    because = '; '.join(filter(None, (steps.because, share.because)))
+    yield f'optim_wrapper = {literal(wrapper)}{comment(because)}'
     batch = recipe['effective batch'].value
     yield f'auto_scale_lr = dict(base_batch_size={batch})  # images per step, for this lr'
