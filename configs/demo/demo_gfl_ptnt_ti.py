@@ -19,7 +19,10 @@ model = dict(
 
 max_epochs = 6
 train_cfg = dict(max_epochs=max_epochs, val_interval=3)
-optim_wrapper = dict(optimizer=dict(lr=2.8e-4))
+optim_wrapper = dict(
+    optimizer=dict(lr=1.4e-3),
+    paramwise_cfg=dict(custom_keys=dict(backbone=dict(lr_mult=0.2))),  # neck and head are new
+)
 param_scheduler = [
     _base_.param_scheduler[0],
     dict(_base_.param_scheduler[1], end=max_epochs, T_max=max_epochs),

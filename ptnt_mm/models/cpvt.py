@@ -126,7 +126,7 @@ class CPVT(SingleScaleBackbone):
             drop_rate=drop_rate,
             attn_drop_rate=attn_drop_rate,
         )
-        self._build_after_stem([new_block] * self.depth, position, drop_rate, drop_path_rate)
+        self._build_blocks([new_block] * self.depth, position, drop_rate, drop_path_rate)
         for module in self.modules():
             if isinstance(module, PEG):
                 module.pretrained_may_lack = ()  # published weights have it

@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from inspect import signature
 from typing import Any
 
@@ -35,8 +34,7 @@ OUT_TYPES = {'featmap': False, 'cls_token': True}
 class SingleScaleBackbone(BlockSequence, Backbone):
     """Blocks on the grid of patches of 16 x 16 pixels, optionally with a class token first.
 
-    The constructor of a subclass calls this one, creates its stem, and calls
-    :meth:`_build_after_stem`.
+    The constructor of a subclass calls this one, creates its stem, and calls :meth:`_build_blocks`.
     Its :meth:`embed` runs the stem. Only the blocks that the chosen outputs need are built.
 
     Args:
@@ -91,7 +89,7 @@ class SingleScaleBackbone(BlockSequence, Backbone):
             )
         self.with_cp = with_cp
 
-    def _build_after_stem(
+    def _build_blocks(
         self,
         new_blocks: Sequence[Callable[..., OuterBlock]],
         position: str | dict,
@@ -114,11 +112,11 @@ class SingleScaleBackbone(BlockSequence, Backbone):
         self.pos_drop = nn.Dropout(drop_rate)
         built = self.out_indices[-1] + 1
         (rates,) = drop_path_rates(drop_path_rate, (self.depth,))
-        self._build_blocks(
+        self._create_blocks(
             new_blocks[:built],
             rates[:built],
             self.pretrain_hw,
-            partial(self.position.relative_position, class_tokens=self.class_tokens),
+            lambda *grids: self.position.relative_position(*grids, self.class_tokens),
             self.position.new_pegs(self.dim, built),
             self.with_cp,
         )

@@ -15,11 +15,11 @@ from ptnt_mm.weights.networks import Table
 class BlockSequence(nn.Module):
     """Blocks that run one after the other and share positions between pairs of tokens.
 
-    A subclass calls :meth:`_build_blocks` in its constructor. In published files, a pyramid's
+    A subclass calls :meth:`_create_blocks` in its constructor. In published files, a pyramid's
     stages are modules of their network, and a single-scale network has its blocks itself.
     """
 
-    def _build_blocks(
+    def _create_blocks(
         self,
         new_blocks: Sequence[Callable[..., OuterBlock]],
         drop_paths: Sequence[float],
@@ -76,7 +76,7 @@ class BlockSequence(nn.Module):
 
 
 class Stage(BlockSequence):
-    """Blocks on one grid of a pyramid, built as :meth:`_build_blocks` describes."""
+    """Blocks on one grid of a pyramid, built as :meth:`_create_blocks` describes."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class Stage(BlockSequence):
         with_cp: bool = False,
     ):
         super().__init__()
-        self._build_blocks(new_blocks, drop_paths, pretrain_hw, relative_position, pegs, with_cp)
+        self._create_blocks(new_blocks, drop_paths, pretrain_hw, relative_position, pegs, with_cp)
 
     def forward(
         self, inner: Tensor | None, outer: Tensor, hw: Grid

@@ -246,7 +246,7 @@ class TNT(SingleScaleBackbone):
                 'inner_blocks', nested_blocks, self.depth, 'blocks', '(0, 5)'
             )
         new_blocks = [nested if i in nested_blocks else plain for i in range(self.depth)]
-        self._build_after_stem(new_blocks, position, drop_rate, drop_path_rate)
+        self._build_blocks(new_blocks, position, drop_rate, drop_path_rate)
 
     @classmethod
     def options_of(cls, weights: Weights) -> dict[str, Any]:

@@ -50,7 +50,7 @@ class ToyNetwork(SingleScaleBackbone):
             nn.Conv2d(3, 8, 4, stride=4), nn.GELU(), nn.Conv2d(8, arch['dim'], 4, stride=4)
         )
         new_block = partial(OuterBlock, arch['dim'], arch['heads'])
-        self._build_after_stem([new_block] * self.depth, 'learned', 0.0, 0.0)
+        self._build_blocks([new_block] * self.depth, 'learned', 0.0, 0.0)
 
     def embed(self, image: Tensor) -> tuple[None, Tensor, Grid]:
         """(B, 3, H, W) -> None in place of words, outer (B, N, C), hw (H/16, W/16)."""

@@ -2,10 +2,10 @@
 #
 # `finest` is the stride of its first level, `coarsest` that of the last one that it resizes with
 # any backbone if it is not 32, and `smallest` the side of the smallest object that it finds, all in
-# pixels. `head_lr` is the learning rate of neck and head as a multiple of a pretrained backbone's.
-# `anchors` lists the settings for anchors below its usual 32 pixels, by the side of the
+# pixels. `anchors` lists the settings for anchors below its usual 32 pixels, by the side of the
 # smallest. The usual ones stay: with half the usual sides alone, every object would be found on a
-# map half as fine.
+# map half as fine. `head_lr` is the learning rate of neck and head as a multiple of a pretrained
+# backbone's.
 detectors = dict(
     gfl=dict(task='detection', finest=8, smallest=21, head_lr=5),
     retinanet=dict(

@@ -302,7 +302,8 @@ def _choices(recipe: Recipe, profile: Profile, cut: Cut | None) -> Iterator[str]
     model, tile, size, crop = (recipe[name] for name in ('model', 'tile', 'size', 'crop'))
     pixels = ' x '.join(map(str, size.value)) if isinstance(size.value, tuple) else size.value
     crops = f', crops of {crop.value[0]} x {crop.value[1]}' if crop.value else ''
-    epochs, batch, lr = (recipe[name] for name in ('epochs', 'batch_size', 'lr'))
+    epochs, batch, lr, share = (recipe[name] for name in ('epochs', 'batch_size', 'lr', 'lr_mult'))
+    of_backbone = f', {lr.value * share.value:.2g} in the backbone' if share.value else ''
     yield f'  model: {model.value} with {profile.backbone.name}'
     if cut is not None:
         yield f'  tiles: {tile.value} x {tile.value} pixels ({tile.because})'
@@ -313,7 +314,8 @@ def _choices(recipe: Recipe, profile: Profile, cut: Cut | None) -> Iterator[str]
     repeated = f'; images of rare classes are repeated ({balance.because})' if balance.value else ''
     yield (
         f'  training: {counted(epochs.value, "epoch")} ({epochs.because}), '
-        f'{counted(batch.value, profile.trained_on)} per step, learning rate {lr.value}{repeated}'
+        f'{counted(batch.value, profile.trained_on)} per step, learning rate {lr.value}'
+        f'{of_backbone}{repeated}'
     )
 
 
@@ -347,8 +349,8 @@ def _start(profile: Profile) -> str:
     if reason := network.unavailable:
         random = f'warning: {random}, because {reason}'
     return (
-        f'{random}. With the same head, ImageNet weights gained 31 and 33 AP on two sets of '
-        'photographs, and lost 1 on cells (docs/research/results.md)'
+        f'{random}. With the same head, ImageNet weights gained 25 and 32 AP on two sets of '
+        'photographs, and 3 on cells (docs/research/results.md)'
     )
 
 
