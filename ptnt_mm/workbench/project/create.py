@@ -349,7 +349,7 @@ def _start(profile: Profile) -> str:
     if reason := network.unavailable:
         random = f'warning: {random}, because {reason}'
     return (
-        f'{random}. With the same head, ImageNet weights gained 25 and 32 AP on two sets of '
+        f'{random}. With the same head, ImageNet weights gained 25 and 31 AP on two sets of '
         'photographs, and 3 on cells (docs/research/results.md)'
     )
 
