@@ -147,7 +147,7 @@ class SingleScaleBackbone(BlockSequence, Backbone):
 
     def pretrained_tables(self) -> dict[str, Table]:
         """The table of the outer tokens, and that between pairs of them if there is one."""
-        return super().pretrained_tables() | self._relative_tables()
+        return Backbone.pretrained_tables(self) | BlockSequence.pretrained_tables(self)
 
     def forward_tokens(self, image: Tensor) -> list[tuple[Tensor | None, Tensor, Grid]]:
         """(B, 3, H, W) -> per output: inner (B*N, m, c) or None, outer (B, n + N, C), hw.

@@ -69,7 +69,7 @@ class BlockSequence(nn.Module):
         """The grid of the keys, in tokens, for a grid of sentences."""
         return reduced(hw, self.blocks[0].outer_attn.sr_ratio)
 
-    def _relative_tables(self) -> dict[str, Table]:
+    def pretrained_tables(self) -> dict[str, Table]:
         """The table between queries and keys, if there is one."""
         table = self.relative_position.pretrained_table()
         return dict(relative_pos=table) if table else {}
@@ -99,7 +99,3 @@ class Stage(BlockSequence):
         """
         last = len(self.blocks) - 1
         return self._run_blocks(inner, outer, hw, [last])[last]
-
-    def pretrained_tables(self) -> dict[str, Table]:
-        """The table between queries and keys, if there is one."""
-        return self._relative_tables()
