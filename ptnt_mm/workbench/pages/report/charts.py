@@ -16,6 +16,9 @@ _MOST_POINTS = 300
 _MARKED_POINTS = 25
 """Lines with at most this many points get markers: a line of one point would be invisible."""
 
+_ROWS = alt.NamedData('points')
+"""Altair copies the data of a chart at every step, so charts get theirs at the end."""
+
 _FONT = 'system-ui, sans-serif'
 """The font of the page. Vega measures labels in it, and reserves too little space in another."""
 
@@ -56,7 +59,7 @@ def training_chart(rows: Sequence[dict], x: str, colours: dict[str, str]) -> dic
     # Large, and transparent where there are many: easy to hit with a finger.
     points = lines.mark_point(size=60, filled=True, opacity=int(marked))
     chart = alt.layer(raw, smooth, points).add_params(alt.param(name='smoothing', value=0))
-    return _finished(chart, 220)
+    return _finished(chart, rows, 220)
 
 
 def choice_chart(
@@ -77,7 +80,7 @@ def choice_chart(
     options = list(dict.fromkeys(row[choice] for row in rows))
     menu = alt.binding_select(options=options, name=f'{choice} ')
     chosen = alt.selection_point(fields=[choice], bind=menu, value=options[0])
-    return _finished(chart.transform_filter(chosen).add_params(chosen), 300)
+    return _finished(chart.transform_filter(chosen).add_params(chosen), rows, 300)
 
 
 def bar_chart(rows: Sequence[dict], x: str, y: str, colours: dict[str, str]) -> dict[str, Any]:
@@ -91,22 +94,23 @@ def bar_chart(rows: Sequence[dict], x: str, y: str, colours: dict[str, str]) -> 
     """
     names = _present(rows, colours)
     order = list(dict.fromkeys(row[y] for row in rows))
-    bars = alt.Chart(alt.Data(values=[{key: row[key] for key in ('name', x, y)} for row in rows]))
-    bars = bars.mark_bar().encode(
+    bars = alt.Chart(_ROWS).mark_bar()
+    bars = bars.encode(
         x=_axis(alt.X, x),
         y=alt.Y(y, type='nominal', title=None, sort=order, axis=alt.Axis(labelLimit=200)),
         yOffset=alt.YOffset('name:N', sort=names),
         color=_by_name(alt.Color, names, [colours[name] for name in names], 'square'),
         tooltip=[f'{y}:N', 'name:N', alt.Tooltip(x, type='quantitative', format='.3f')],
     )
-    return _finished(bars, len(order) * (12 + 14 * len(names)))
+    rows = [{key: row[key] for key in ('name', x, y)} for row in rows]
+    return _finished(bars, rows, len(order) * (12 + 14 * len(names)))
 
 
 def _lines(rows: Sequence[dict], x: alt.X, y: alt.Y, colours: dict[str, str]) -> alt.Chart:
     """Encode rows as lines, one for each name."""
     names, places = _present(rows, colours), list(colours)
     dashes = [_DASHES[places.index(name) % len(_DASHES)] for name in names]
-    return alt.Chart(alt.Data(values=list(rows), name='points')).encode(
+    return alt.Chart(_ROWS).encode(
         x=x,
         y=y,
         color=_by_name(alt.Color, names, [colours[name] for name in names], 'stroke'),
@@ -135,13 +139,16 @@ def _present(rows: Sequence[dict], colours: dict[str, str]) -> list[str]:
     return [name for name in colours if name in present]
 
 
-def _finished(chart: alt.Chart | alt.LayerChart, height: int) -> dict[str, Any]:
+def _finished(
+    chart: alt.Chart | alt.LayerChart, rows: Sequence[dict], height: int
+) -> dict[str, Any]:
     """Fill the available width; the page's style sheet colours text, axes and grid."""
     text = dict(labelFontSize=12, titleFontSize=12, titleFontWeight='normal')
     legend = dict(orient='bottom', title=None, columns=2, labelLimit=240, offset=6)
     chart = chart.properties(width='container', height=height)
     chart = chart.configure(background='transparent', font=_FONT).configure_view(stroke=None)
-    return chart.configure_axis(**text).configure_legend(**legend, labelFontSize=12).to_dict()
+    chart = chart.configure_axis(**text).configure_legend(**legend, labelFontSize=12)
+    return chart.to_dict() | dict(data=dict(_ROWS.to_dict(), values=list(rows)))
 
 
 def _thinned(line: Sequence[dict]) -> Sequence[dict]:
