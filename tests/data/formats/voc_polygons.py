@@ -32,9 +32,10 @@ SAMPLES = [
             'no class': rewrite('*.xml', '<name>.*?</name>', '<name> </name>'),
             'image missing': remove('*.png'),
             'polygon outside': rewrite('*.xml', '<x2>.*?</x2>', '<x2>9000</x2>'),
-        },
-        harmless={
-            'polygon of two corners, which is no mask': rewrite('*.xml', '<x3>.*?</y5>', ''),
+            'polygon of two corners': rewrite('*.xml', '<x3>.*?</y5>', ''),
+            'half a corner, and no box': rewrite(
+                '*.xml', '<bndbox>.*?</y5>', '<polygon><x1>3</x1>'
+            ),
             'corner of a polygon is a word': rewrite('*.xml', '<x2>.*?<', '<x2>left<'),
         },
     )

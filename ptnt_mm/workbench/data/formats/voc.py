@@ -163,7 +163,7 @@ def _objects(labels: Labels, file: Path, root: Element) -> Iterator[LabelledObje
             continue
         if all(map(math.isfinite, corners)):
             box = box_between(*(value - HALF for value in corners))
-        elif points:
+        elif len(points) >= 4 and all(map(math.isfinite, points)):
             box = box_around(points)
         else:
             parts = ', '.join(part.tag for part in element)
@@ -178,15 +178,11 @@ def _outline(element: Element) -> list[float]:
     if element.find('robndbox') is not None:
         keys = ('cx', 'cy', 'w', 'h', 'angle')
         numbers = [number(text_of(element, f'robndbox/{key}')) for key in keys]
-        points = turned_box(*numbers) if all(map(math.isfinite, numbers)) else []
-    else:
-        places = (f'polygon/{axis}{i}' for i in count(1) for axis in 'xy')
-        texts = takewhile(bool, (text_of(element, place) for place in places))
-        points = list(map(number, texts))
-    return points if len(points) > _FEWEST and all(map(math.isfinite, points)) else []
+        return turned_box(*numbers) if all(map(math.isfinite, numbers)) else []
+    places = (f'polygon/{axis}{i}' for i in count(1) for axis in 'xy')
+    return list(map(number, takewhile(bool, (text_of(element, place) for place in places))))
 
 
-_FEWEST = 4  # numbers of a line, which has no area
 DIFFICULT = 'difficult'
 CORNERS = ('xmin', 'ymin', 'xmax', 'ymax')
 
