@@ -113,7 +113,9 @@ def measure_complexity(model: nn.Module, shape: tuple[int, int]) -> Complexity:
     Raises:
         ValueError: if the image is too small for the model.
     """
-    counter = FlopAnalyzer(model, (torch.zeros(1, 3, *shape),))
+    like = next(model.parameters(), torch.zeros(()))
+    image = torch.zeros(1, 3, *shape, dtype=like.dtype, device=like.device)
+    counter = FlopAnalyzer(model, (image,))
     counter.set_op_handle('aten::scaled_dot_product_attention', _count_fused_attention)
     counter.unsupported_ops_warnings(False).uncalled_modules_warnings(False)
     with _evaluating(model, shape), torch.no_grad():
@@ -130,7 +132,7 @@ def measure_complexity(model: nn.Module, shape: tuple[int, int]) -> Complexity:
 @contextmanager
 def _evaluating(model: nn.Module, shape: tuple[int, int]) -> Iterator[None]:
     """Put a model in evaluation mode and make its ``forward`` accept only an image."""
-    was_training = model.training
+    was_training = {module: module.training for module in model.modules()}
     model.eval()
     # mmseg gives its MaskFormer and Mask2Former no samples, which their forward needs.
     head = getattr(model, 'decode_head', nn.Identity())
@@ -148,7 +150,8 @@ def _evaluating(model: nn.Module, shape: tuple[int, int]) -> Iterator[None]:
     finally:
         vars(model).pop('forward', None)
         vars(head).pop('forward', None)
-        model.train(was_training)
+        for module, mode in was_training.items():
+            module.training = mode
 
 
 def _count_fused_attention(inputs: list[Any], outputs: list[Any]) -> int:
@@ -159,7 +162,10 @@ def _count_fused_attention(inputs: list[Any], outputs: list[Any]) -> int:
 
 def _own(counts: Mapping[str, Counter[str]]) -> dict[str, Counter[str]]:
     """Subtract the counts of submodules from counts that include them."""
-    own = {name: Counter(operations) for name, operations in counts.items()}
+    # MMEngine counts those of an einsum in floats.
+    own = {
+        name: Counter({op: int(number) for op, number in of.items()}) for name, of in counts.items()
+    }
     for name, operations in counts.items():
         if name:
             own[name.rpartition('.')[0]].subtract(operations)

@@ -21,7 +21,7 @@ from ptnt_mm.models.backbone import init_linear_, read_arch
 from ptnt_mm.models.necks import TransposedConvNeck
 from ptnt_mm.models.tokens import map_to_tokens, tokens_to_contiguous_map, tokens_to_map
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.weights.fit import Trunk, compare
+from ptnt_mm.weights.fit import Needs, Trunk, fit
 from ptnt_mm.weights.names import Weights
 from ptnt_mm.weights.published import FILES, Published, how_to_get
 
@@ -369,14 +369,28 @@ def _side(img_size: int | Sequence[int] | None) -> int | None:
     return img_size[0]
 
 
+class _PretrainedFile(Trunk):
+    """A file of a classifier, whose images have three channels: timm converts its first layer."""
+
+    def needs(self, model: nn.Module) -> Needs:
+        needs = super().needs(model)
+        first = f'{model.first_conv}.weight'
+        return needs._replace(
+            own=needs.own | {first: needs.own[first][:, :1].expand(-1, 3, -1, -1)}
+        )
+
+
 def _our_names(weights: Mapping[str, Tensor], model: nn.Module) -> Weights:
     """The weights of a file by the model's names, with position tables of the model's size.
 
     A neck that is not in the file keeps its own.
+
+    Raises:
+        CheckpointError: as :func:`ptnt_mm.weights.fit.fit`; timm accepts files of other networks.
     """
-    fitted = compare(weights, model, Trunk())
+    source = str(model.pretrained_cfg.get('file') or 'the checkpoint')
     neck = {key: own for key, own in model.state_dict().items() if key.startswith('neck.')}
-    return neck | fitted.stored.weights | fitted.ready
+    return neck | fit(weights, model, _PretrainedFile(), source).ready
 
 
 def _cfg(network: type[_Classifier], size: int, pool_size: tuple[int, int] | None) -> dict:

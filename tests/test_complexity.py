@@ -14,7 +14,7 @@ from torch.nn import functional as F  # noqa: N812
 from torch.utils.flop_counter import FlopCounterMode
 
 from ptnt_mm.complexity import measure_complexity
-from ptnt_mm.models import PyramidTNT, PyramidTNTClassifier
+from ptnt_mm.models import TNT, PyramidTNT, PyramidTNTClassifier
 from ptnt_mm.models.kernels.slicewise import slicewise
 from ptnt_mm.models.position_tables import Factors
 from ptnt_mm.utils.errors import UserError
@@ -258,6 +258,16 @@ def test_complete_models_get_their_inputs_and_stay_unchanged():
     assert measure_complexity(model, (8, 16)).total.multiply_adds == 3 * 2 * 8 * 16
     assert model.training
     assert 'forward' not in vars(model)
+
+
+def test_modes_and_numbers():
+    """Parts that were put in evaluation mode stay in it; operations are integers."""
+    row = dict(depth=1, outer_dim=16, inner_dim=4, outer_heads=2, inner_heads=2, words=16)
+    model = TNT(row, position='relative_shaw').bfloat16()
+    model.patch_embed.eval()
+    counted = measure_complexity(model, (32, 32)).total.multiply_adds
+    assert isinstance(counted, int) and counted > 0
+    assert model.training and not model.patch_embed.training
 
 
 def run(*arguments):

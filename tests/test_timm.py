@@ -11,6 +11,7 @@ import ptnt_mm.timm as registered
 from ptnt_mm.models import CPVT, PlainClassifier, PyramidTNT, PyramidTNTClassifier
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.weights.published import Published
+from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 
 NAMES = [f'pyramid_tnt_{row["alias"]}' for row in PyramidTNT.archs.values()]
 NAMES += [f'{name}_fpn' for name in NAMES]
@@ -122,6 +123,40 @@ def test_a_local_file_is_loaded(tmp_path: Path, size: int | tuple[int, int] | No
     )
     with torch.no_grad():
         assert model(image(64, 64, channels=1)).shape == (1, 5)
+
+
+@pytest.mark.parametrize(
+    ('kind', 'message'),
+    [
+        ('part', r'file.pth does not fit the model PyramidTNT: it lacks 54 weights: stages.2.'),
+        ('other', 'lacks all 316 weights'),
+        ('nan', '1 weights contain NaN or infinity: stages.0'),
+    ],
+)
+@pytest.mark.parametrize(
+    'options',
+    [dict(num_classes=5), dict(features_only=True), dict(num_classes=5, in_chans=4)],
+    ids=str,
+)
+def test_a_file_that_does_not_fit_is_refused(
+    tmp_path: Path, kind: str, message: str, options: dict
+):
+    """timm warns, whatever the file."""
+    weights = PyramidTNTClassifier('tiny').state_dict()
+    query = next(key for key in weights if key.endswith('q.weight'))
+    files = dict(
+        part={key: weight for key, weight in weights.items() if not key.startswith('stages.2')},
+        other=timm.create_model('resnet18').state_dict(),
+        nan=weights | {query: weights[query] * float('nan')},
+    )
+    torch.save(files[kind], tmp_path / 'file.pth')
+    with pytest.raises(CheckpointError, match=message):
+        timm.create_model(
+            'pyramid_tnt_ti',
+            pretrained=True,
+            pretrained_cfg_overlay=dict(file=str(tmp_path / 'file.pth')),
+            **options,
+        )
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ class CompileHook(Hook):
             part at once on a GPU, as a CUDA graph.
 
     Raises:
+        TypeError: for a name in place of a list of names.
         RuntimeError: torch's, if it has no such mode.
     """
 
@@ -37,6 +38,8 @@ class CompileHook(Hook):
         dynamic: bool | None = None,
         mode: str | None = None,
     ):
+        if isinstance(parts, str):
+            raise TypeError(f'parts is {parts!r}: expected a list of names, such as [{parts!r}]')
         if mode is not None:
             torch.compile(lambda: None, mode=mode)  # refuses an unknown mode before the run starts
         self.parts = tuple(parts)

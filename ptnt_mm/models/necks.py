@@ -1,7 +1,9 @@
 """Necks: twice the size of every level, one finer level more, or a pyramid from one map."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
+import torch
 from mmengine.model import BaseModule
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
@@ -28,7 +30,8 @@ class TransposedConvNeck(BaseModule):
         init_cfg: MMEngine's settings for random initialisation.
 
     Raises:
-        ValueError: for a kernel size below the stride 2, which would leave gaps.
+        ValueError: for a kernel size that is not an integer, or below the stride 2, which would
+            leave gaps.
     """
 
     def __init__(
@@ -41,8 +44,10 @@ class TransposedConvNeck(BaseModule):
         ),
     ):
         super().__init__(init_cfg)
-        if kernel_size < 2:
-            raise ValueError(f'kernel_size is {kernel_size}: expected 2 or more, the stride')
+        if not is_positive(kernel_size) or kernel_size < 2:
+            raise ValueError(
+                f'kernel_size is {kernel_size!r}: expected an integer of at least 2, the stride'
+            )
         self.in_channels = tuple(in_channels)
         self.out_channels = self.in_channels
         self.upsamplers = nn.ModuleList(
@@ -57,9 +62,11 @@ class TransposedConvNeck(BaseModule):
         All are contiguous.
 
         Raises:
-            ValueError: if the levels' channels are not ``in_channels``.
+            ValueError: if the levels' channels are not ``in_channels``, or one is not half the size
+                of the one before, rounded up.
         """
         _check_channels(self, levels)
+        _check_sizes(levels)
         doubled = [up(level) for up, level in zip(self.upsamplers, levels, strict=True)]
         sides = [finer.shape[2:] for finer in levels[:-1]]
         cropped = [crop(map_, hw) for map_, hw in zip(doubled[1:], sides, strict=True)]
@@ -113,6 +120,19 @@ def _check_channels(neck: TransposedConvNeck | FinerLevelNeck, levels: Sequence[
             f'{type(neck).__name__} was built for levels with {neck.in_channels} channels, but '
             f"got {channels}: compare in_channels with the backbone's arch and out_indices"
         )
+
+
+def _check_sizes(levels: Sequence[Tensor]) -> None:
+    if torch.compiler.is_compiling() or torch.jit.is_tracing():
+        return  # sizes may be unknown
+    sizes = [tuple(level.shape[2:]) for level in levels]
+    for finer, coarser in pairwise(sizes):
+        if coarser != tuple(-(-side // 2) for side in finer):
+            raise ValueError(
+                f'TransposedConvNeck got maps of {", ".join(map(str, sizes))}: each must be half '
+                'the size of the one before, rounded up. Choose consecutive out_indices; for a '
+                'backbone whose maps have one size, use SimpleFeaturePyramid'
+            )
 
 
 def _upsampler(channels: int, kernel_size: int, norm_cfg: dict | None) -> nn.Sequential:

@@ -1,11 +1,13 @@
 """Parameter groups of an optimizer: merged, checked, and optionally by depth."""
 
+import inspect
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 from mmengine.optim import DefaultOptimWrapperConstructor, OptimWrapper
+from mmengine.registry import OPTIMIZERS
 from mmengine.runner.amp import autocast
 from torch import nn
 
@@ -37,6 +39,8 @@ class CheckedOptimWrapperConstructor(DefaultOptimWrapperConstructor):
         Raises:
             UserError: if a custom key matches no parameter name.
         """
+        if self.base_wd is None:
+            self.base_wd = _default_decay(self.optimizer_cfg.get('type'))
         keys = self.paramwise_cfg.get('custom_keys') or {}
         spared = {
             name: dict(decay_mult=0.0) | keys.get(_longest_match(keys, name), {})
@@ -72,7 +76,7 @@ class CheckedOptimWrapperConstructor(DefaultOptimWrapperConstructor):
         multiplier = self.paramwise_cfg.get('flat_decay_mult')
         for group in groups:
             custom = 'lr_mult' in group and 'decay_mult' not in group
-            if custom and multiplier is not None and group['params'][0].dim() == 1:
+            if custom and None not in (multiplier, self.base_wd) and group['params'][0].dim() == 1:
                 group['weight_decay'] = self.base_wd * multiplier
 
     def _check_custom_keys(self, model: nn.Module) -> None:
@@ -140,6 +144,13 @@ def unmatched_custom_keys(paramwise_cfg: Mapping, model: nn.Module) -> list[str]
     names = [f'.{name}' for name, _ in model.named_parameters()]
     keys = paramwise_cfg.get('custom_keys') or {}
     return [key for key in keys if not any(key in name for name in names)]
+
+
+def _default_decay(optimizer: str | type | None) -> float | None:
+    """The weight decay of an optimizer for which none is set; None if it has no such argument."""
+    cls = OPTIMIZERS.get(optimizer) if isinstance(optimizer, str) else optimizer
+    argument = cls and inspect.signature(cls).parameters.get('weight_decay')
+    return argument.default if argument and is_number(argument.default) else None
 
 
 def _longest_match(keys: Iterable[str], name: str) -> str | None:

@@ -54,11 +54,19 @@ class TimmFeatures(BaseModule):
     @property
     def pretrained_part(self) -> nn.Module:
         """The module that a pretrained file is for: files have timm's names."""
-        return self.network
+        # Some networks keep their names inside a wrapper.
+        return getattr(self.network, 'model', self.network)
 
     def forward(self, image: Tensor) -> tuple[Tensor, ...]:
-        """(B, 3, H, W) -> one map (B, C_i, H / stride_i, W / stride_i) per index, rounded up."""
-        return tuple(self.network(image))
+        """(B, 3, H, W) -> one map (B, C_i, H / stride_i, W / stride_i) per index, rounded up.
+
+        All are contiguous.
+        """
+        maps = self.network(image)
+        if getattr(self.network, 'output_fmt', 'NCHW') == 'NHWC':
+            maps = [level.permute(0, 3, 1, 2) for level in maps]
+        # Contiguous, because consumers may ignore strides: mmcv's RoIAlign does.
+        return tuple(level.contiguous() for level in maps)
 
     def init_weights(self) -> None:
         """Load the weights in ``init_cfg``, or draw them as it says; otherwise timm's stay.

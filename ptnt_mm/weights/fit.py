@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from ptnt_mm.utils.text import first_few
 from ptnt_mm.weights.identity import identify, recognised
-from ptnt_mm.weights.names import Weights, as_classifier, by_our_names
+from ptnt_mm.weights.names import Weights, as_classifier, by_our_names, with_joined_names
 from ptnt_mm.weights.networks import Table, side_of_square, trunk_roots
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 
@@ -29,7 +29,8 @@ _ENTRIES = ('state_dict_ema', 'state_dict', 'model_ema', 'model')
 # DistributedDataParallel puts it before all names.
 _MODULE = 'module.'
 
-_WRAPPERS = re.compile(r'((module|backbone|model|network)\.)*')  # network: of TimmFeatures
+# network: of TimmFeatures; _orig_mod: of torch.compile.
+_WRAPPERS = re.compile(r'((module|backbone|model|network|_orig_mod)\.)*')
 
 OTHER_FILE = (
     'Use a file of this model, or build the model of the file. A custom module lists its new '
@@ -211,7 +212,7 @@ class Trunk(Scope):
         if self.prefix:  # of a backbone, in which the network may be wrapped
             trunk, more = split_prefix(trunk, roots)
             others += [self.prefix + key for key in more]
-        return Stored(by_our_names(trunk), entry, others)
+        return Stored(with_joined_names(by_our_names(trunk), roots), entry, others)
 
     def needs(self, model: nn.Module) -> Needs:
         """All weights that it does not list in ``pretrained_may_lack``."""
@@ -306,8 +307,8 @@ def only_tensors(entry: Any) -> Weights:
 
 
 def without_module(weights: Weights) -> Weights:
-    """The weights without the prefix of DistributedDataParallel, where they have it."""
-    return {key.removeprefix(_MODULE): weight for key, weight in weights.items()}
+    """The weights without the prefixes of DistributedDataParallel and torch.compile."""
+    return {re.sub(r'^(module\.|_orig_mod\.)*', '', key): w for key, w in weights.items()}
 
 
 def split_prefix(
@@ -319,7 +320,7 @@ def split_prefix(
         weights: Weights of the file.
         roots: First parts of the names of the trunk's weights; by default those of the family.
         prefix: Prefix of the trunk. By default, the combination of ``module.``, ``backbone.``,
-            ``model.`` and ``network.`` that matches most of the trunk.
+            ``model.``, ``network.`` and ``_orig_mod.`` that matches most of the trunk.
     """
     if prefix is None:
         roots = trunk_roots() if roots is None else roots

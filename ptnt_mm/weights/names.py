@@ -153,7 +153,7 @@ _OF_BLOCK = dict(
 # One adapter for each source with other names: a test of its keys, and the function that renames
 # its weights. Several may apply: mmpretrain has timm's names of the stem.
 _ADAPTERS: dict[str, tuple[str, Callable[[Weights], Weights]]] = {
-    "MindSpore's": (r'\.gamma$', _from_mindspore),
+    "MindSpore's": (r'\.moving_mean$', _from_mindspore),  # others have a gamma, too
     "mmpretrain's": (r'_block\.attn\.attn\.in_proj', _from_mmpretrains_tnt),
     "timm's": (r'^pixel_', _from_timms_tnt),
     "the authors' of TNT": (r'_attn\.qk\.', _with_queries_apart),
@@ -167,6 +167,25 @@ def by_our_names(weights: Weights) -> Weights:
         if _has(weights, pattern):
             weights = rename(weights)
     return weights
+
+
+def with_joined_names(weights: Weights, roots: Collection[str]) -> Weights:
+    """Join the first two parts of names that a network has as one: 'stages.0.x', 'stages_0.x'.
+
+    timm joins the names of a Sequential and of its layers in networks that return maps.
+
+    Args:
+        weights: Weights of a file.
+        roots: First parts of the network's names.
+    """
+    ours = {}
+    for key, weight in weights.items():
+        first, *others = key.split('.')
+        joined = '_'.join([first, *others[:1]])
+        if first not in roots and joined in roots:
+            key = '.'.join([joined, *others[1:]])
+        ours[key] = weight
+    return ours
 
 
 def whose_names(weights: Weights) -> str:

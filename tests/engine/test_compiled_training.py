@@ -91,3 +91,8 @@ def test_a_compiled_run_can_be_resumed(tmp_path: Path):
 def test_the_hook_takes_a_mode_of_torch():
     with pytest.raises(RuntimeError, match='reduced.*reduce-overhead'):
         CompileHook(mode='reduced')
+
+
+def test_a_name_in_place_of_a_list_is_refused():
+    with pytest.raises(TypeError, match=r"parts is 'backbone': .*such as \['backbone'\]"):
+        CompileHook('backbone')

@@ -109,9 +109,23 @@ def test_other_levels(order):
         build()(levels)
 
 
-def test_a_kernel_that_leaves_gaps():
-    with pytest.raises(ValueError, match='kernel_size is 1: expected 2 or more'):
-        TransposedConvNeck([8], kernel_size=1)
+@pytest.mark.parametrize(
+    ('sizes', 'message'),
+    [
+        ([(4, 6), (4, 6)], r'got maps of \(4, 6\), \(4, 6\)'),  # of a backbone of one scale
+        ([(8, 12), (2, 3)], r'got maps of \(8, 12\), \(2, 3\)'),  # a level is left out
+        ([(4, 7), (2, 3)], 'rounded up'),
+    ],
+)
+def test_levels_that_do_not_halve(sizes: list[tuple[int, int]], message: str):
+    with pytest.raises(ValueError, match=message):
+        TransposedConvNeck([8, 8])([torch.randn(1, 8, *size) for size in sizes])
+
+
+@pytest.mark.parametrize('kernel_size', [1, 2.5, '3', True])
+def test_a_kernel_that_leaves_gaps(kernel_size: object):
+    with pytest.raises(ValueError, match=f'kernel_size is {kernel_size!r}: expected an integer of'):
+        TransposedConvNeck([8], kernel_size=kernel_size)
 
 
 @pytest.mark.parametrize(('height', 'width'), [(64, 96), (101, 211)])

@@ -69,6 +69,31 @@ SINGLE_SCALE = dict(
 )
 
 
+@pytest.mark.parametrize(
+    ('optimizer', 'decay'), [('AdamW', 0.01), (torch.optim.SGD, 0), ('Rprop', None)]
+)
+def test_the_optimizers_own_weight_decay_is_scaled(
+    detector: Detector, optimizer: str | type, decay: float | None
+):
+    keys = dict(patch_embed=dict(lr_mult=0.1))
+    settings = dict(
+        type='OptimWrapper',
+        constructor='CheckedOptimWrapperConstructor',
+        optimizer=dict(type=optimizer, lr=RATE),
+        paramwise_cfg=dict(flat_decay_mult=0.0, custom_keys=keys),
+    )
+    groups = build_optim_wrapper(detector, settings).optimizer.param_groups
+    if decay is None:
+        assert not any('weight_decay' in group for group in groups)
+        return
+    decays = by_name(detector, groups, 'weight_decay')
+    assert (
+        not any(decays[name] for name in TABLES)
+        and not decays['backbone.patch_embed.common_conv.0.bias']
+    )
+    assert decays['head.weight'] == decay
+
+
 @pytest.mark.parametrize('position', ['learned', 'sinusoidal', 'peg', 'none'])
 @pytest.mark.parametrize('kind', SINGLE_SCALE)
 def test_tables_are_spared_whatever_the_position(kind: str, position: str):

@@ -92,6 +92,31 @@ def test_the_check_reads_checkpoints_of_whole_detectors(tmp_path: Path):
     )
 
 
+@pytest.mark.parametrize(
+    'name', ['resnet18', 'convnext_atto', 'mobilevit_xxs', 'vit_tiny_patch16_224', 'pyramid_tnt_ti']
+)
+def test_files_of_timm_have_the_names_of_the_whole_network(tmp_path: Path, name: str):
+    """Networks that return maps join some of them, or are inside of a wrapper."""
+    whole = timm.create_model(name).eval()
+    torch.save(whole.state_dict(), tmp_path / 'file.pth')
+    start = dict(type='Pretrained', checkpoint=str(tmp_path / 'file.pth'))
+    network = TimmFeatures(name, out_indices=(1,), init_cfg=start).eval()
+    network.init_weights()
+    image = torch.randn(1, 3, 224, 224, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        (expected,) = whole.forward_intermediates(image, indices=[1], intermediates_only=True)
+        torch.testing.assert_close(network(image)[0], expected)
+
+
+@pytest.mark.parametrize('name', ['convnext_atto', 'swin_tiny_patch4_window7_224'])
+def test_maps_are_contiguous_with_channels_first(name: str):
+    network = TimmFeatures(name, out_indices=(0, 1)).eval()
+    with torch.no_grad():
+        maps = network(torch.zeros(1, 3, 224, 224))
+    for level, channels in zip(maps, network.out_channels, strict=True):
+        assert level.shape[1] == channels and level.is_contiguous()
+
+
 def test_other_initialisations_are_those_of_mmengine():
     zeros = dict(type='Constant', layer='Conv2d', val=0)
     network = TimmFeatures('tf_efficientnet_lite0', init_cfg=zeros)

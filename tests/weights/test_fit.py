@@ -76,6 +76,7 @@ def weights():
 
 HEAD = {'bbox_head.weight': torch.zeros(1), 'neck.0.weight': torch.zeros(1)}
 PREFIXES = ('module.', 'backbone.', 'model.', 'module.backbone.', 'model.module.backbone.')
+PREFIXES += ('_orig_mod.', 'module._orig_mod.', 'backbone._orig_mod.')
 ALONE = 'the whole file'
 
 
@@ -233,6 +234,7 @@ def test_half_precision_tables_are_resized():
         lambda w: dict(state_dict=w, meta={}),
         lambda w: dict(state_dict=w, state_dict_ema=other(w), model=other(w)),
         lambda w: prefixed('module.', w),
+        lambda w: prefixed('module._orig_mod.', w),
         lambda w: lacking('head', w) | {'module.' + k: w for k, w in w.items() if 'head' in k},
     ],
 )
