@@ -18,14 +18,22 @@ def write_atomically(file: Path, content: bytes | str) -> None:
     """Write a file atomically, and create its folders.
 
     Raises:
-        UserError: if the file cannot be written; an existing file stays unchanged.
+        UserError: if the file cannot be written, or the text has a name that is not UTF-8; an
+            existing file stays unchanged.
     """
+    try:
+        content = content.encode() if isinstance(content, str) else content
+    except UnicodeEncodeError as error:
+        near = ascii(content[max(error.start - 30, 0) : error.end + 30])
+        raise UserError(
+            f'{file} cannot be written: a name is not UTF-8, near {near}: rename the file or folder'
+        ) from error
     partial = temporary_name(file, _PARTIAL)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         try:
             with partial.open('wb') as stream:
-                stream.write(content.encode() if isinstance(content, str) else content)
+                stream.write(content)
                 stream.flush()
                 os.fsync(stream.fileno())
             os.replace(partial, file)

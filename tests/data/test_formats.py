@@ -169,6 +169,29 @@ def test_lists_of_voc_are_splits(tmp_path: Path):
     assert found['train.txt'] == 'im1 is in train and test' and 'im5.xml' in found
 
 
+@pytest.mark.parametrize(
+    ('marks', 'names'),
+    [(['1', '-1', '0'], ['a', 'b', 'c']), (['', ' ', ''], ['photo 0', 'photo 1', 'other'])],
+    ids=['marks', 'names that end like them'],
+)
+def test_marks_in_lists_of_voc(tmp_path: Path, marks: list[str], names: list[str]):
+    lists = tmp_path / 'ImageSets' / 'Main'
+    lists.mkdir(parents=True)
+    for name in names:
+        Image.new('RGB', (64, 48)).save(tmp_path / f'{name}.png')
+        box = '<xmin>1</xmin><ymin>1</ymin><xmax>9</xmax><ymax>9</ymax>'
+        content = f'<object><name>cat</name><bndbox>{box}</bndbox></object>'
+        content = f'<annotation><filename>{name}.png</filename>{content}</annotation>'
+        (tmp_path / f'{name}.xml').write_text(content)
+    lines = [f'{name} {mark}' for name, mark in zip(names, marks, strict=True)]
+    (lists / 'train.txt').write_text('\n'.join(lines))
+    labels = read(tmp_path)
+    assert {image.path.stem: image.split for image in labels.images} == dict.fromkeys(
+        names, 'train'
+    )
+    assert not labels.problems
+
+
 def test_lists_of_several_exports_count_for_their_own_images(tmp_path: Path):
     """All exports of CVAT have images of the same names."""
     for task in 'ab':

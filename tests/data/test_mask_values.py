@@ -264,6 +264,21 @@ def test_names_are_those_of_a_list(
 
 
 @pytest.mark.parametrize(
+    ('file', 'names', 'classes'),
+    [
+        ('classes.txt', '2: b\n1: a\n0: sky\n', ['sky', 'a', 'b']),
+        ('labels.txt', 'a 1\nb 2\nsky 0\n', ['sky', 'a', 'b']),
+        ('table.csv', 'id,name\n0,sky\n2,b\n1,a\n', ['sky', 'a', 'b']),
+        ('classes.txt', 'part 2\npart 1\npart 0\n', ['part 2', 'part 1', 'part 0']),
+    ],
+)
+def test_a_list_may_have_the_values(tmp_path: Path, file: str, names: str, classes: list[str]):
+    tree = draw(tmp_path, lambda i: shades([0, 1, 2], i))
+    (tmp_path / file).write_text(names)
+    assert read(Tree(tree.root)).classes == classes
+
+
+@pytest.mark.parametrize(
     ('file', 'head', 'line'),
     [
         ('class.txt', '', '{n} {r} {g} {b} {name}'),

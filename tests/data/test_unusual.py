@@ -283,6 +283,38 @@ def test_numbers_after_a_box_are_not_read(tmp_path: Path, more: Callable[[int], 
     assert noted or len(labels.problems) > len(left_out)
 
 
+@pytest.mark.parametrize(
+    ('old', 'new', 'note'),
+    [
+        ('class', 'species', "all objects are 'object'; not used: species"),
+        ('TRAIN', 'holdout', 'not used: holdout (1 image)'),
+        ('', '', ''),
+    ],
+)
+def test_columns_of_a_table_that_are_not_used(tmp_path: Path, old: str, new: str, note: str):
+    for name in 'ab':
+        Image.new('RGB', (64, 48)).save(tmp_path / f'{name}.png')
+    rows = (
+        'filename,class,split,xmin,ymin,xmax,ymax',
+        'a.png,cat,TRAIN,1,1,9,9',
+        'b.png,cat,,1,1,9,9',
+    )
+    (tmp_path / 'boxes.csv').write_text('\n'.join(rows).replace(old, new))
+    labels = read(tmp_path)
+    assert len(objects(labels)) == 2
+    assert [line for line in labels.notes if note in line] == labels.notes and bool(note) == bool(
+        labels.notes
+    )
+
+
+def test_a_list_of_empty_polygons_is_no_mask(tmp_path: Path):
+    Image.new('RGB', (64, 48)).save(tmp_path / 'a.png')
+    content = one_box_each({'a.png': 9}).replace('"bbox"', '"segmentation": [[]], "bbox"')
+    (tmp_path / 'labels.json').write_text(content)
+    labels = read(tmp_path)
+    assert not labels.problems and not any(item.segmentation for item in objects(labels))
+
+
 def test_polygons_are_no_keypoints(tmp_path: Path):
     """Rectangles in any part of the image, from any corner."""
     rng = np.random.default_rng(0)

@@ -125,6 +125,14 @@ def test_labels_are_never_replaced(place: Path, capsys):
     assert file.read_text() == 'corrected'
 
 
+def test_names_that_are_not_utf_8_are_refused_before_work(place: Path, capsys):
+    save(place / 'data' / 'images' / 'a.jpg')
+    (place / 'data' / 'images' / 'a.jpg').rename(place / 'data' / 'images' / 'a\udcff.jpg')
+    assert infer('data/images', 'x.onnx', '--labels', 'yolo', '--out', 'found') == 1
+    assert r'these names are not: a\udcff.jpg' in capsys.readouterr().err
+    assert not (place / 'found').exists()
+
+
 @pytest.mark.parametrize('kind', WRITER_NAMES)
 def test_two_images_do_not_share_a_label_file(place: Path, capsys, kind: str):
     save(place / 'data' / 'images' / 'a.jpg')

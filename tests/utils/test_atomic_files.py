@@ -66,6 +66,13 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path):
         check_new(tmp_path / 'nowhere' / 'file', overwrite=False)
 
 
+def test_text_that_is_not_utf_8(tmp_path: Path):
+    (tmp_path / 'file').write_text('whole')
+    with pytest.raises(UserError, match=r'file cannot be written: .* not UTF-8, near .*b\\udce9'):
+        write_atomically(tmp_path / 'file', '{"file": "b\udce9.jpg"}')
+    assert (tmp_path / 'file').read_text() == 'whole'
+
+
 LONGEST = [c * (255 // len(os.fsencode(c))) for c in ('x', 'ä', '大', '\udce4')]
 
 

@@ -92,6 +92,11 @@ class Mask:
         return shared < 1 / 2 and np.ptp(corners, axis=0).max() > _ROUNDING
 
 
+def _is_absent(value: object) -> bool:
+    """Whether there is nothing, or a list of empty polygons, as some tools write it."""
+    return not value or (isinstance(value, list) and all(part == [] for part in value))
+
+
 def _is_polygon(points: object) -> bool:
     return isinstance(points, list) and len(points) % 2 == 0 and len(points) >= 2 * _CORNERS
 
@@ -109,7 +114,7 @@ MISSING = LabelRule(
     Severity.ERROR,
     'training or evaluation fails on them',
     outcome=Outcome.AS_BOX,  # with the rectangle of its box
-    applies_to=lambda mask: not mask.value,
+    applies_to=lambda mask: _is_absent(mask.value),
 )
 NESTED = LabelRule(
     'masks that are not a list of polygons [x, y, x, y, ...]',
@@ -189,8 +194,10 @@ def usable(
     Returns:
         Polygons or run lengths, None without any; the rule that applies, if any; and details.
     """
-    if not value or isinstance(value, RunLengths):
-        return value or None, None, ''
+    if _is_absent(value):
+        return None, None, ''
+    if isinstance(value, RunLengths):
+        return value, None, ''
     mask = Mask(_as_numbers(_polygons(value)), size, box)
     rule = rule_for(mask)
     if rule is TOO_SHORT:

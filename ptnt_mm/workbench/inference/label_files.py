@@ -40,12 +40,18 @@ class LabelFiles:
                 'another `out`'
             )
 
-    def require_different_names(self, files: Iterable[Path]) -> None:
-        """Check that no two images share a label file.
+    def check_names(self, files: Iterable[Path]) -> None:
+        """Check that each image can have a label file.
 
         Raises:
-            UserError: if they do, as ``a.jpg`` and ``a.png``. COCO has one file for all images.
+            UserError: if two share one, as ``a.jpg`` and ``a.png`` (COCO has one file for all), or
+                if a name is not UTF-8.
         """
+        if others := [file for file in files if not _is_utf8(file)]:
+            raise UserError(
+                f'label files are UTF-8, and these names are not: {first_few(map(str, others))}: '
+                'rename the images'
+            )
         counts = Counter(file.with_suffix('') for file in files)
         shared = [str(file) for file in files if counts[file.with_suffix('')] > 1]
         if shared and (name := self._writer.format.name) != 'coco':
@@ -80,6 +86,13 @@ class LabelFiles:
         is_lost = has_masks and not self._writer.masks
         without = ', without masks, which it cannot store' if is_lost else ''
         return f'Labels to correct, {self._writer.format.title}: {self.folder}{without}'
+
+
+def _is_utf8(file: Path) -> bool:
+    try:
+        return bool(str(file).encode())
+    except UnicodeEncodeError:
+        return False
 
 
 def _labelled(entry: dict[str, Any], root: Path) -> LabelledImage:

@@ -9,6 +9,7 @@ import csv
 import io
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,6 +18,7 @@ from pathlib import Path, PurePosixPath
 
 from ptnt_mm.deploy.decoding import FORMATS
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import counted, first_few
 from ptnt_mm.workbench.data.encodings import decoded_text, is_utf16
 from ptnt_mm.workbench.data.labels import LabelledObject, Labels, box_between
 from ptnt_mm.workbench.data.many_files import grouped
@@ -155,19 +157,31 @@ def _add(collector: Collector, table: _Table) -> None:
     content = table.file.read_bytes()
     if not _is_unicode(content):
         labels.notes.append(f'{table.file.name} is not UTF-8: read as Windows-1252')
-    rows = islice(_rows(_decoded(content), table.delimiter), layout.has_header, None)
+    rows = list(_rows(_decoded(content), table.delimiter))
+    if layout.has_header:
+        (_, header), *rows = rows
+        unused = [name for i, name in enumerate(header) if i not in layout.columns.values()]
+        if 'class' not in layout.columns and unused:
+            what = f'no column is the class, so all objects are {ONLY_CLASS!r}'
+            labels.notes.append(f'{table.file.name}: {what}; not used: {first_few(unused)}')
     by_image = grouped((layout.cell(row, 'file'), (line, row)) for line, row in rows)
     for line, _ in by_image.pop('', ()):
         labels.report(table.file, 'rows that name no image', f'line {line}')
     split = split_in(table.file.stem) or collector.tree.split_of(table.file)
+    unknown: Counter[str] = Counter()
     for name, found in by_image.items():
         _, first = found[0]
-        own = split_named(layout.cell(first, 'split')) or split
+        stated_split = layout.cell(first, 'split')
+        own = split_named(stated_split) or split
+        unknown[stated_split] += bool(stated_split) and not split_named(stated_split)
         path = collector.tree.find_image(name, table.file.parent, own)
         stated = tuple(whole_number(layout.cell(first, role)) for role in ('width', 'height'))
         image = collector.image(table.file, path, own, stated, name)
         if image is not None:
             collector.add(table.file, image, _objects(labels, table, found, image.size))
+    if others := [f'{name} ({counted(number, "image")})' for name, number in (+unknown).items()]:
+        what = 'splits other than train, val and test are not used'
+        labels.notes.append(f'{table.file.name}: {what}: {first_few(others)}')
 
 
 def _objects(

@@ -8,7 +8,7 @@ pixel.
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import count, takewhile
 from pathlib import Path, PurePosixPath
 from xml.etree.ElementTree import Element
@@ -121,7 +121,7 @@ def splits_of(files: dict[str, Path], labels: Labels) -> dict[str, str | None]:
         except UserError as error:
             labels.report(files[name], UNREADABLE, str(error))
             continue
-        for word in dict.fromkeys(_listed_name(line) for line in lines if line.strip()):
+        for word in dict.fromkeys(map(_listed_name, _without_marks(lines))):
             split = splits.setdefault(word, _LISTS[name])
             if _LISTS[name] not in (None, split):
                 detail = f'{word} is in {name} and {split}; {split} is kept'
@@ -130,9 +130,20 @@ def splits_of(files: dict[str, Path], labels: Labels) -> dict[str, str | None]:
     return splits
 
 
+def _without_marks(lines: Iterable[str]) -> list[str]:
+    """The lines that are not empty, without the mark 1, 0 or -1 that ends all lines of some lists.
+
+    Images may be called 'photo 0' and 'photo 1', too.
+    """
+    lines = list(filter(None, map(str.strip, lines)))
+    found = [re.fullmatch(r'(.*\S)\s+-?[01]', line) for line in lines]
+    names = list(dict.fromkeys(match[1] for match in found if match))
+    return names if len(names) == len(set(lines)) else lines
+
+
 def _listed_name(line: str) -> str:
-    """The path in a line of a list, without its suffix, a mark after it, or a second path."""
-    name = re.sub(r'\s+-?[01]$', '', line.strip()).replace('\\', '/')
+    """The path in a line of a list, without its suffix or a second path."""
+    name = line.replace('\\', '/')
     first = PurePosixPath(name.split()[0])
     path = first if first.suffix.lower() in _SUFFIXES else PurePosixPath(name)
     return str(path.with_suffix('') if path.suffix.lower() in _SUFFIXES else path)

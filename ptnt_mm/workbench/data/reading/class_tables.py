@@ -65,6 +65,8 @@ def _of_text(tree: Tree, file: Path) -> Table | None:
         return table
     if file.name != NAMES and not _NAMES.fullmatch(file.stem.casefold()):
         return None
+    if table := _of_values(tree, file, list(map(_in_row, lines))):
+        return table
     # LabelMe's lists begin with the name of ignored pixels, -1. An empty line is a value, too.
     names = {i: n for i, n in enumerate(n for n in every_line if n != '__ignore__') if n}
     return Table(names, file=file) if names and not _are_of_images(tree, names.values()) else None
@@ -110,6 +112,21 @@ def _of_rows(tree: Tree, file: Path, rows: Sequence[Row | None]) -> Table | None
     return _of_colours(file, list(colours), values)
 
 
+def _of_values(tree: Tree, file: Path, rows: Sequence[Row | None]) -> Table | None:
+    """A table with a value in each row, such as '0: background'; the first may be a header."""
+    rows = rows[1:] if rows and rows[0] and not rows[0][0] else rows
+    if not rows or None in rows or any(len(numbers) != 1 for numbers, _ in rows):
+        return None
+    names = {value: name for (value,), name in rows}
+    # Otherwise a number is a part of the name: class 0.
+    is_distinct = len(rows) == len(names) == len({*names.values()})
+    return (
+        Table(names, file=file)
+        if is_distinct and not _are_of_images(tree, names.values())
+        else None
+    )
+
+
 def _values_among(columns: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     """The column before or after a colour that has the values in masks; empty without one."""
     ends = columns[:1] + columns[3:4] if len(columns) > 3 else []
@@ -147,7 +164,10 @@ def _of_csv(tree: Tree, file: Path) -> Table | None:
         return Table(names, file=file)
     value, *places = (next(filter(head.__contains__, names), None) for names in _COLUMNS)
     if None in places:
-        return _of_rows(tree, file, list(map(_in_cells, rows)))
+        cells = list(map(_in_cells, rows))
+        if value is None or places[0] is None:
+            return _of_rows(tree, file, cells)
+        return _of_rows(tree, file, cells) or _of_values(tree, file, cells[1:])
     name, *channels = map(head.index, places)
     numbers = channels if value is None else [*channels, head.index(value)]
     rows = [row for row in rows[1:] if len(row) >= len(head)]
