@@ -192,9 +192,9 @@ def results(form, tensors: list[Tensor]) -> list[Tensor]:
     ids=str,
 )
 @pytest.mark.parametrize('threads', [1, 2, 64])
-def test_slicewise(monkeypatch, batch, queries, hw, threads):
+def test_slicewise(batch, queries, hw, threads):
     """Slices of 16 or 48 queries, or all at once; one, two or all heads at a time."""
-    monkeypatch.setattr(torch, 'get_num_threads', lambda: threads)
+    torch.set_num_threads(threads)
     tensors = inputs(batch, queries, hw)
     torch.testing.assert_close(
         results(slicewise.slicewise, tensors), results(written_down, tensors)

@@ -93,7 +93,7 @@ def test_the_check_reads_checkpoints_of_whole_detectors(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    'name', ['resnet18', 'convnext_atto', 'mobilevit_xxs', 'vit_tiny_patch16_224', 'pyramid_tnt_ti']
+    'name', ['resnet18', 'convnext_atto', 'mobilevit_xxs', 'vit_tiny_patch16_224']
 )
 def test_files_of_timm_have_the_names_of_the_whole_network(tmp_path: Path, name: str):
     """Networks that return maps join some of them, or are inside of a wrapper."""
