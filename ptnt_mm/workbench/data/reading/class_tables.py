@@ -120,11 +120,9 @@ def _of_values(tree: Tree, file: Path, rows: Sequence[Row | None]) -> Table | No
     names = {value: name for (value,), name in rows}
     # Otherwise a number is a part of the name: class 0.
     is_distinct = len(rows) == len(names) == len({*names.values()})
-    return (
-        Table(names, file=file)
-        if is_distinct and not _are_of_images(tree, names.values())
-        else None
-    )
+    if not is_distinct or _are_of_images(tree, names.values()):
+        return None
+    return Table(names, file=file)
 
 
 def _values_among(columns: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
