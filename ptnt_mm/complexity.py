@@ -162,7 +162,7 @@ def _count_fused_attention(inputs: list[Any], outputs: list[Any]) -> int:
 
 def _own(counts: Mapping[str, Counter[str]]) -> dict[str, Counter[str]]:
     """Subtract the counts of submodules from counts that include them."""
-    # MMEngine counts those of an einsum in floats.
+    # MMEngine counts the operations of an einsum as floats.
     own = {
         name: Counter({op: int(number) for op, number in of.items()}) for name, of in counts.items()
     }

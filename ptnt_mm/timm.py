@@ -21,7 +21,7 @@ from ptnt_mm.models.backbone import init_linear_, read_arch
 from ptnt_mm.models.necks import TransposedConvNeck
 from ptnt_mm.models.tokens import map_to_tokens, tokens_to_contiguous_map, tokens_to_map
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.weights.fit import Needs, Trunk, fit
+from ptnt_mm.weights.fit import Needs, Trunk, compare, fit
 from ptnt_mm.weights.names import Weights
 from ptnt_mm.weights.published import FILES, Published, how_to_get
 
@@ -369,8 +369,8 @@ def _side(img_size: int | Sequence[int] | None) -> int | None:
     return img_size[0]
 
 
-class _PretrainedFile(Trunk):
-    """A file of a classifier, whose images have three channels: timm converts its first layer."""
+class _OfColour(Trunk):
+    """A file for images of three channels: timm converts its first layer for others."""
 
     def needs(self, model: nn.Module) -> Needs:
         needs = super().needs(model)
@@ -389,8 +389,10 @@ def _our_names(weights: Mapping[str, Tensor], model: nn.Module) -> Weights:
         CheckpointError: as :func:`ptnt_mm.weights.fit.fit`; timm accepts files of other networks.
     """
     source = str(model.pretrained_cfg.get('file') or 'the checkpoint')
+    differing = compare(weights, model, Trunk(), source).report.mismatched
+    scope = _OfColour() if f'{model.first_conv}.weight' in differing else Trunk()
     neck = {key: own for key, own in model.state_dict().items() if key.startswith('neck.')}
-    return neck | fit(weights, model, _PretrainedFile(), source).ready
+    return neck | fit(weights, model, scope, source).ready
 
 
 def _cfg(network: type[_Classifier], size: int, pool_size: tuple[int, int] | None) -> dict:

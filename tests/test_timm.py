@@ -125,6 +125,20 @@ def test_a_local_file_is_loaded(tmp_path: Path, size: int | tuple[int, int] | No
         assert model(image(64, 64, channels=1)).shape == (1, 5)
 
 
+@pytest.mark.parametrize('in_chans', [1, 4])
+def test_a_file_of_as_many_channels_is_loaded_unchanged(tmp_path: Path, in_chans: int):
+    source = timm.create_model('pyramid_tnt_ti', in_chans=in_chans, num_classes=5)
+    torch.save(source.state_dict(), tmp_path / 'file.pth')
+    model = timm.create_model(
+        'pyramid_tnt_ti',
+        pretrained=True,
+        pretrained_cfg_overlay=dict(file=str(tmp_path / 'file.pth'), num_classes=5),
+        in_chans=in_chans,
+        num_classes=5,
+    )
+    assert all(weight.equal(source.state_dict()[k]) for k, weight in model.state_dict().items())
+
+
 @pytest.mark.parametrize(
     ('kind', 'message'),
     [

@@ -130,8 +130,9 @@ def _check_sizes(levels: Sequence[Tensor]) -> None:
         if coarser != tuple(-(-side // 2) for side in finer):
             raise ValueError(
                 f'TransposedConvNeck got maps of {", ".join(map(str, sizes))}: each must be half '
-                'the size of the one before, rounded up. Choose consecutive out_indices; for a '
-                'backbone whose maps have one size, use SimpleFeaturePyramid'
+                'the size of the one before, rounded up. Choose consecutive out_indices; for maps '
+                'of one size, use SimpleFeaturePyramid; if the backbone rounds down, pad images to '
+                'a multiple of its largest stride (pad_size_divisor)'
             )
 
 

@@ -39,8 +39,6 @@ class CheckedOptimWrapperConstructor(DefaultOptimWrapperConstructor):
         Raises:
             UserError: if a custom key matches no parameter name.
         """
-        if self.base_wd is None:
-            self.base_wd = _default_decay(self.optimizer_cfg.get('type'))
         keys = self.paramwise_cfg.get('custom_keys') or {}
         spared = {
             name: dict(decay_mult=0.0) | keys.get(_longest_match(keys, name), {})
@@ -71,6 +69,11 @@ class CheckedOptimWrapperConstructor(DefaultOptimWrapperConstructor):
     def adjust(self, groups: list[Group], model: nn.Module) -> list[Group]:
         """Change the groups, one per parameter, before they are merged; for subclasses."""
         return groups
+
+    def _validate_cfg(self) -> None:
+        if self.base_wd is None:
+            self.base_wd = _default_decay(self.optimizer_cfg.get('type'))
+        super()._validate_cfg()
 
     def _spare_flat(self, groups: list[Group]) -> None:
         multiplier = self.paramwise_cfg.get('flat_decay_mult')
@@ -148,8 +151,10 @@ def unmatched_custom_keys(paramwise_cfg: Mapping, model: nn.Module) -> list[str]
 
 def _default_decay(optimizer: str | type | None) -> float | None:
     """The weight decay of an optimizer for which none is set; None if it has no such argument."""
-    cls = OPTIMIZERS.get(optimizer) if isinstance(optimizer, str) else optimizer
-    argument = cls and inspect.signature(cls).parameters.get('weight_decay')
+    if isinstance(optimizer, str):
+        with OPTIMIZERS.switch_scope_and_registry(None) as registry:
+            optimizer = registry.get(optimizer)
+    argument = optimizer and inspect.signature(optimizer).parameters.get('weight_decay')
     return argument.default if argument and is_number(argument.default) else None
 
 

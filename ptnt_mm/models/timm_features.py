@@ -58,9 +58,9 @@ class TimmFeatures(BaseModule):
         return getattr(self.network, 'model', self.network)
 
     def forward(self, image: Tensor) -> tuple[Tensor, ...]:
-        """(B, 3, H, W) -> one map (B, C_i, H / stride_i, W / stride_i) per index, rounded up.
+        """(B, 3, H, W) -> one map (B, C_i, H / stride_i, W / stride_i) per index.
 
-        All are contiguous.
+        Sides are rounded up or down, as the network does. All maps are contiguous.
         """
         maps = self.network(image)
         if getattr(self.network, 'output_fmt', 'NCHW') == 'NHWC':

@@ -327,7 +327,8 @@ def split_prefix(
         matches = Counter({'': 0})
         for key in weights:
             wrappers = _WRAPPERS.match(key)[0]
-            if key.removeprefix(wrappers).split('.')[0] in roots:
+            first, *others = key.removeprefix(wrappers).split('.')
+            if first in roots or '_'.join([first, *others[:1]]) in roots:  # with_joined_names
                 matches[wrappers] += 1
         prefix = max(matches, key=matches.get)
         if not matches[prefix] and all(key.startswith(_MODULE) for key in weights):

@@ -171,7 +171,7 @@ def test_lists_of_voc_are_splits(tmp_path: Path):
 
 @pytest.mark.parametrize(
     ('marks', 'names'),
-    [(['1', '-1', '0'], ['a', 'b', 'c']), (['', ' ', ''], ['photo 0', 'photo 1', 'other'])],
+    [(['1', '-1', ''], ['a', 'b', 'c']), (['', ' ', ''], ['photo 0', 'photo 1', 'other'])],
     ids=['marks', 'names that end like them'],
 )
 def test_marks_in_lists_of_voc(tmp_path: Path, marks: list[str], names: list[str]):

@@ -269,7 +269,16 @@ def test_names_are_those_of_a_list(
         ('classes.txt', '2: b\n1: a\n0: sky\n', ['sky', 'a', 'b']),
         ('labels.txt', 'a 1\nb 2\nsky 0\n', ['sky', 'a', 'b']),
         ('table.csv', 'id,name\n0,sky\n2,b\n1,a\n', ['sky', 'a', 'b']),
-        ('classes.txt', 'part 2\npart 1\npart 0\n', ['part 2', 'part 1', 'part 0']),
+        *(
+            ('classes.txt', names, names.split('\n'))  # a number belongs to the name
+            for names in (
+                'part 2\npart 1\npart 0',
+                'ground\nstage 1\nstage 2',
+                'car\n2 wheeler\nbus',
+                '7 up\n2 wheeler\n3 x',
+                'type 1\nmodel 2\nkind 3',
+            )
+        ),
     ],
 )
 def test_a_list_may_have_the_values(tmp_path: Path, file: str, names: str, classes: list[str]):

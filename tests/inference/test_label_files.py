@@ -129,7 +129,7 @@ def test_names_that_are_not_utf_8_are_refused_before_work(place: Path, capsys):
     save(place / 'data' / 'images' / 'a.jpg')
     (place / 'data' / 'images' / 'a.jpg').rename(place / 'data' / 'images' / 'a\udcff.jpg')
     assert infer('data/images', 'x.onnx', '--labels', 'yolo', '--out', 'found') == 1
-    assert r'these names are not: a\udcff.jpg' in capsys.readouterr().err
+    assert r'these names are not: data/images/a\udcff.jpg' in capsys.readouterr().err
     assert not (place / 'found').exists()
 
 

@@ -527,7 +527,7 @@ class Choosy(Same):
     [
         ((5, 4, 7), 'Found 4 objects in 2 of 3 images\n  4 ball\n'),
         ((4, 3), 'Found no object in 2 of 2 images: the highest score there is 0.299, below --sco'),
-        ((3,), 'Found no object in the image: the model returned none above its own `mod'),
+        ((3,), "Found no object in the image: no score is above the model's own limit\n"),
     ],
 )
 def test_what_was_found_is_counted(

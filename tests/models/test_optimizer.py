@@ -82,6 +82,8 @@ def test_the_optimizers_own_weight_decay_is_scaled(
         optimizer=dict(type=optimizer, lr=RATE),
         paramwise_cfg=dict(flat_decay_mult=0.0, custom_keys=keys),
     )
+    if decay is not None:
+        settings['paramwise_cfg']['norm_decay_mult'] = 0.0  # MMEngine refuses it without a decay
     groups = build_optim_wrapper(detector, settings).optimizer.param_groups
     if decay is None:
         assert not any('weight_decay' in group for group in groups)

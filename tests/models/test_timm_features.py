@@ -108,6 +108,17 @@ def test_files_of_timm_have_the_names_of_the_whole_network(tmp_path: Path, name:
         torch.testing.assert_close(network(image)[0], expected)
 
 
+@pytest.mark.parametrize('prefix', ['backbone.', '_orig_mod.', 'module._orig_mod.'])
+def test_their_names_may_have_a_prefix(tmp_path: Path, prefix: str):
+    weights = timm.create_model('convnext_atto').state_dict()
+    torch.save({prefix + key: value for key, value in weights.items()}, tmp_path / 'file.pth')
+    start = dict(type='Pretrained', checkpoint=str(tmp_path / 'file.pth'))
+    network = TimmFeatures('convnext_atto', init_cfg=start, out_indices=(1,))
+    network.init_weights()
+    key = 'stages.1.blocks.0.gamma'
+    assert network.network.stages_1.blocks[0].gamma.equal(weights[key])
+
+
 @pytest.mark.parametrize('name', ['convnext_atto', 'swin_tiny_patch4_window7_224'])
 def test_maps_are_contiguous_with_channels_first(name: str):
     network = TimmFeatures(name, out_indices=(0, 1)).eval()

@@ -92,7 +92,7 @@ class Mask:
         return shared < 1 / 2 and np.ptp(corners, axis=0).max() > _ROUNDING
 
 
-def _is_absent(value: object) -> bool:
+def is_absent(value: object) -> bool:
     """Whether there is nothing, or a list of empty polygons, as some tools write it."""
     return not value or (isinstance(value, list) and all(part == [] for part in value))
 
@@ -114,7 +114,7 @@ MISSING = LabelRule(
     Severity.ERROR,
     'training or evaluation fails on them',
     outcome=Outcome.AS_BOX,  # with the rectangle of its box
-    applies_to=lambda mask: _is_absent(mask.value),
+    applies_to=lambda mask: is_absent(mask.value),
 )
 NESTED = LabelRule(
     'masks that are not a list of polygons [x, y, x, y, ...]',
@@ -194,7 +194,7 @@ def usable(
     Returns:
         Polygons or run lengths, None without any; the rule that applies, if any; and details.
     """
-    if _is_absent(value):
+    if is_absent(value):
         return None, None, ''
     if isinstance(value, RunLengths):
         return value, None, ''

@@ -101,7 +101,7 @@ def infer(
     label_files = None
     if labels is not None:
         label_files = LabelFiles(labels, out)
-        label_files.check_names(images.files)
+        label_files.check_names(images.files, images.root)
     with waiting('Loading the model'):
         if config is None:
             predictor = load_exported(Path(checkpoint), score_thr)

@@ -40,14 +40,14 @@ class LabelFiles:
                 'another `out`'
             )
 
-    def check_names(self, files: Iterable[Path]) -> None:
-        """Check that each image can have a label file.
+    def check_names(self, files: Sequence[Path], root: Path) -> None:
+        """Check that each image, given by its path in a folder, can have a label file.
 
         Raises:
             UserError: if two share one, as ``a.jpg`` and ``a.png`` (COCO has one file for all), or
                 if a name is not UTF-8.
         """
-        if others := [file for file in files if not _is_utf8(file)]:
+        if others := [root / file for file in files if not _is_utf8(root / file)]:
             raise UserError(
                 f'label files are UTF-8, and these names are not: {first_few(map(str, others))}: '
                 'rename the images'
@@ -90,9 +90,10 @@ class LabelFiles:
 
 def _is_utf8(file: Path) -> bool:
     try:
-        return bool(str(file).encode())
+        str(file).encode()
     except UnicodeEncodeError:
         return False
+    return True
 
 
 def _labelled(entry: dict[str, Any], root: Path) -> LabelledImage:

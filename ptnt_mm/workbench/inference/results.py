@@ -134,8 +134,7 @@ def _found(results: Results, predictor: Predictor) -> Iterator[str]:
             yield f'Found {counted(sum(counts), noun)} in {with_any} of {images}{tracks}'
             yield f'  {by_class}'
         elif without and predictor.highest_below is None:
-            own = 'the model returned none above its own `model.test_cfg.score_thr`'
-            yield f'Found no {noun} in {where}: {own}'
+            yield f"Found no {noun} in {where}: no score is above the model's own limit"
         elif without:
             # Rounded down: it must not seem to reach the limit.
             highest = floor(1000 * predictor.highest_below) / 1000

@@ -80,7 +80,7 @@ def _read(tree: Tree) -> Labels:
 def _listed_splits(tree: Tree, labels: Labels) -> Callable[[Path], str | None]:
     """The split of an image in the lists of ImageSets; several exports may have equal names."""
     lists = {
-        root: {PurePosixPath(name).name: split for name, split in splits_of(files, labels).items()}
+        root: {PurePosixPath(name).name: s for name, s in splits_of(files, tree, labels).items()}
         for root, files in image_sets(tree, 'Segmentation').items()
     }
     if len(lists) == 1:

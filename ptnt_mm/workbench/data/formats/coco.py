@@ -17,7 +17,7 @@ from ptnt_mm.workbench.data.coco import (
     without_usable,
 )
 from ptnt_mm.workbench.data.labels import LabelledImage, LabelledObject, Labels, box_around
-from ptnt_mm.workbench.data.masks import box_of, turned_box, usable
+from ptnt_mm.workbench.data.masks import box_of, is_absent, turned_box, usable
 from ptnt_mm.workbench.data.reading.collector import (
     NO_NUMBERS,
     Collector,
@@ -165,7 +165,8 @@ def _objects(
             label = f'category {entry.get("category_id")}'
             labels.report(file, not_in_file('category_id'), detail, label)
             continue
-        mask, box = entry.get('segmentation') or None, entry.get('bbox')
+        mask, box = entry.get('segmentation'), entry.get('bbox')
+        mask = None if is_absent(mask) else mask
         # Some programs write zeros, and only the mask is true.
         if isinstance(box, list) and len(box) == 4 and (any(box) or mask is None):
             box = tuple(map(number, box))

@@ -160,7 +160,8 @@ def _add(collector: Collector, table: _Table) -> None:
     rows = list(_rows(_decoded(content), table.delimiter))
     if layout.has_header:
         (_, header), *rows = rows
-        unused = [name for i, name in enumerate(header) if i not in layout.columns.values()]
+        others = (name for i, name in enumerate(header) if i not in layout.columns.values())
+        unused = list(filter(None, map(str.strip, others)))
         if 'class' not in layout.columns and unused:
             what = f'no column is the class, so all objects are {ONLY_CLASS!r}'
             labels.notes.append(f'{table.file.name}: {what}; not used: {first_few(unused)}')

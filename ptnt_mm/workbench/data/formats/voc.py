@@ -8,7 +8,7 @@ pixel.
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import count, takewhile
 from pathlib import Path, PurePosixPath
 from xml.etree.ElementTree import Element
@@ -63,7 +63,7 @@ def _find(tree: Tree) -> str:
 def _read(tree: Tree) -> Labels:
     collector = Collector(tree)
     sets = image_sets(tree)
-    splits = {folder: splits_of(files, collector.labels) for folder, files in sets.items()}
+    splits = {folder: splits_of(files, tree, collector.labels) for folder, files in sets.items()}
     # Of two names with the same end, the first counts.
     entries = {
         folder: {tail: name for name in reversed(names) for tail in _tails(name)}
@@ -112,7 +112,7 @@ def image_sets(tree: Tree, kind: str = 'Main') -> dict[Path, dict[str, Path]]:
     return sets
 
 
-def splits_of(files: dict[str, Path], labels: Labels) -> dict[str, str | None]:
+def splits_of(files: dict[str, Path], tree: Tree, labels: Labels) -> dict[str, str | None]:
     """The split of each name in the lists; None if it is only in trainval."""
     splits: dict[str, str | None] = {}
     for name in (name for name in _LISTS if name in files):
@@ -121,7 +121,8 @@ def splits_of(files: dict[str, Path], labels: Labels) -> dict[str, str | None]:
         except UserError as error:
             labels.report(files[name], UNREADABLE, str(error))
             continue
-        for word in dict.fromkeys(map(_listed_name, _without_marks(lines))):
+        lines = (_without_mark(line.strip(), tree) for line in lines if line.strip())
+        for word in dict.fromkeys(map(_listed_name, lines)):
             split = splits.setdefault(word, _LISTS[name])
             if _LISTS[name] not in (None, split):
                 detail = f'{word} is in {name} and {split}; {split} is kept'
@@ -130,15 +131,10 @@ def splits_of(files: dict[str, Path], labels: Labels) -> dict[str, str | None]:
     return splits
 
 
-def _without_marks(lines: Iterable[str]) -> list[str]:
-    """The lines that are not empty, without the mark 1, 0 or -1 that ends all lines of some lists.
-
-    Images may be called 'photo 0' and 'photo 1', too.
-    """
-    lines = list(filter(None, map(str.strip, lines)))
-    found = [re.fullmatch(r'(.*\S)\s+-?[01]', line) for line in lines]
-    names = list(dict.fromkeys(match[1] for match in found if match))
-    return names if len(names) == len(set(lines)) else lines
+def _without_mark(line: str, tree: Tree) -> str:
+    """A line of a list without the mark 1, 0 or -1 after it; an image may be called 'photo 1'."""
+    is_name = tree.with_stem(PurePosixPath(line).name)
+    return line if is_name else re.sub(r'\s+-?[01]$', '', line)
 
 
 def _listed_name(line: str) -> str:

@@ -65,10 +65,9 @@ def _of_text(tree: Tree, file: Path) -> Table | None:
         return table
     if file.name != NAMES and not _NAMES.fullmatch(file.stem.casefold()):
         return None
-    if table := _of_values(tree, file, list(map(_in_row, lines))):
-        return table
     # LabelMe's lists begin with the name of ignored pixels, -1. An empty line is a value, too.
-    names = {i: n for i, n in enumerate(n for n in every_line if n != '__ignore__') if n}
+    in_order = {i: n for i, n in enumerate(n for n in every_line if n != '__ignore__') if n}
+    names = _values_of(lines) or in_order
     return Table(names, file=file) if names and not _are_of_images(tree, names.values()) else None
 
 
@@ -112,17 +111,21 @@ def _of_rows(tree: Tree, file: Path, rows: Sequence[Row | None]) -> Table | None
     return _of_colours(file, list(colours), values)
 
 
-def _of_values(tree: Tree, file: Path, rows: Sequence[Row | None]) -> Table | None:
-    """A table with a value in each row, such as '0: background'; the first may be a header."""
-    rows = rows[1:] if rows and rows[0] and not rows[0][0] else rows
-    if not rows or None in rows or any(len(numbers) != 1 for numbers, _ in rows):
-        return None
+def _values_of(lines: Sequence[str]) -> dict[int, str]:
+    """The names in lines such as '0: background', by value; empty if numbers may belong to names.
+
+    The values must follow each other, from 0 or 1; after the names, from 0.
+    """
+    rows = list(map(_in_row, lines))
+    if len(rows) < 2 or not all(row and len(row[0]) == 1 for row in rows):
+        return {}
     names = {value: name for (value,), name in rows}
-    # Otherwise a number is a part of the name: class 0.
-    is_distinct = len(rows) == len(names) == len({*names.values()})
-    if not is_distinct or _are_of_images(tree, names.values()):
-        return None
-    return Table(names, file=file)
+    first = min(names)
+    is_first = first == 0 or (first == 1 and all(line[:1].isdecimal() for line in lines))
+    follow = sorted(names.keys() - {IGNORED}) == list(
+        range(first, first + len({*names} - {IGNORED}))
+    )
+    return names if is_first and follow and len({*names.values()}) == len(rows) else {}
 
 
 def _values_among(columns: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
@@ -162,10 +165,13 @@ def _of_csv(tree: Tree, file: Path) -> Table | None:
         return Table(names, file=file)
     value, *places = (next(filter(head.__contains__, names), None) for names in _COLUMNS)
     if None in places:
-        cells = list(map(_in_cells, rows))
-        if value is None or places[0] is None:
-            return _of_rows(tree, file, cells)
-        return _of_rows(tree, file, cells) or _of_values(tree, file, cells[1:])
+        table = _of_rows(tree, file, list(map(_in_cells, rows)))
+        if table or value is None or places[0] is None:
+            return table
+        columns = head.index(value), head.index(places[0])
+        cells = ([row[i] for i in columns] for row in rows[1:] if len(row) >= len(head))
+        names = {int(number): name for number, name in cells if number.isdecimal()}
+        return Table(names, file=file) if not _are_of_images(tree, names.values()) else None
     name, *channels = map(head.index, places)
     numbers = channels if value is None else [*channels, head.index(value)]
     rows = [row for row in rows[1:] if len(row) >= len(head)]
