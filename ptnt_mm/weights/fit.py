@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from ptnt_mm.utils.text import first_few
 from ptnt_mm.weights.identity import identify, recognised
-from ptnt_mm.weights.names import Weights, as_classifier, by_our_names, with_joined_names
+from ptnt_mm.weights.names import Weights, as_classifier, by_our_names, joined_name
 from ptnt_mm.weights.networks import Table, side_of_square, trunk_roots
 from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
 
@@ -212,7 +212,8 @@ class Trunk(Scope):
         if self.prefix:  # of a backbone, in which the network may be wrapped
             trunk, more = split_prefix(trunk, roots)
             others += [self.prefix + key for key in more]
-        return Stored(with_joined_names(by_our_names(trunk), roots), entry, others)
+        ours = {joined_name(key, roots): w for key, w in by_our_names(trunk).items()}
+        return Stored(ours, entry, others)
 
     def needs(self, model: nn.Module) -> Needs:
         """All weights that it does not list in ``pretrained_may_lack``."""
@@ -327,8 +328,8 @@ def split_prefix(
         matches = Counter({'': 0})
         for key in weights:
             wrappers = _WRAPPERS.match(key)[0]
-            first, *others = key.removeprefix(wrappers).split('.')
-            if first in roots or '_'.join([first, *others[:1]]) in roots:  # with_joined_names
+            name = joined_name(key.removeprefix(wrappers), roots)
+            if name.split('.')[0] in roots:
                 matches[wrappers] += 1
         prefix = max(matches, key=matches.get)
         if not matches[prefix] and all(key.startswith(_MODULE) for key in weights):

@@ -169,23 +169,18 @@ def by_our_names(weights: Weights) -> Weights:
     return weights
 
 
-def with_joined_names(weights: Weights, roots: Collection[str]) -> Weights:
-    """Join the first two parts of names that a network has as one: 'stages.0.x', 'stages_0.x'.
+def joined_name(name: str, roots: Collection[str]) -> str:
+    """A weight's name with the first two parts as one where a network has that: 'stages_0.x'.
 
     timm joins the names of a Sequential and of its layers in networks that return maps.
 
     Args:
-        weights: Weights of a file.
+        name: Of a weight in a file, such as 'stages.0.x'.
         roots: First parts of the network's names.
     """
-    ours = {}
-    for key, weight in weights.items():
-        first, *others = key.split('.')
-        joined = '_'.join([first, *others[:1]])
-        if first not in roots and joined in roots:
-            key = '.'.join([joined, *others[1:]])
-        ours[key] = weight
-    return ours
+    first, *others = name.split('.')
+    joined = '_'.join([first, *others[:1]])
+    return '.'.join([joined, *others[1:]]) if first not in roots and joined in roots else name
 
 
 def whose_names(weights: Weights) -> str:

@@ -174,13 +174,14 @@ def _add(collector: Collector, table: _Table) -> None:
         _, first = found[0]
         stated_split = layout.cell(first, 'split')
         own = split_named(stated_split) or split
-        unknown[stated_split] += bool(stated_split) and not split_named(stated_split)
+        if stated_split and not split_named(stated_split):
+            unknown[stated_split] += 1
         path = collector.tree.find_image(name, table.file.parent, own)
         stated = tuple(whole_number(layout.cell(first, role)) for role in ('width', 'height'))
         image = collector.image(table.file, path, own, stated, name)
         if image is not None:
             collector.add(table.file, image, _objects(labels, table, found, image.size))
-    if others := [f'{name} ({counted(number, "image")})' for name, number in (+unknown).items()]:
+    if others := [f'{name} ({counted(number, "image")})' for name, number in unknown.items()]:
         what = 'splits other than train, val and test are not used'
         labels.notes.append(f'{table.file.name}: {what}: {first_few(others)}')
 

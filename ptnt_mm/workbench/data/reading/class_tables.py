@@ -120,11 +120,9 @@ def _values_of(lines: Sequence[str]) -> dict[int, str]:
     if len(rows) < 2 or not all(row and len(row[0]) == 1 for row in rows):
         return {}
     names = {value: name for (value,), name in rows}
-    first = min(names)
+    first, values = min(names), sorted(names.keys() - {IGNORED})
     is_first = first == 0 or (first == 1 and all(line[:1].isdecimal() for line in lines))
-    follow = sorted(names.keys() - {IGNORED}) == list(
-        range(first, first + len({*names} - {IGNORED}))
-    )
+    follow = values == list(range(first, first + len(values)))
     return names if is_first and follow and len({*names.values()}) == len(rows) else {}
 
 
