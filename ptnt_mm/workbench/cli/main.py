@@ -60,14 +60,7 @@ def run(name: str, words: Sequence[str] | None = None) -> int:
         from ptnt_mm.workbench.cli.start import parser_of
     except ImportError as error:  # where only exported files run, not even rich is installed
         sys.exit(f'error: {error}. Install what this command needs: pip install ptnt_mm')
-    return parser_of(name).run(partial(_run, name), words)
-
-
-def _run(name: str, args: argparse.Namespace) -> int | None:
-    from ptnt_mm.workbench.cli.given import check_given
-
-    check_given(name, args)
-    return commands.run(name, args)
+    return parser_of(name).run(partial(commands.run, name), words)
 
 
 def leave(status: int) -> NoReturn:

@@ -6,7 +6,9 @@ keyword argument of the function, whose docstring repeats the sentence; a test c
 sentence names other arguments between backquotes, as errors do; the help shows their flags.
 
 ``run`` gets the parsed arguments, calls the API, and prints. It returns the exit status, None for
-0. Help imports all modules, so ``run`` imports what needs other packages.
+0. Before it, ``check_arguments`` refuses what can be seen to be wrong without torch, which takes
+seconds to import; what several commands have, such as a checkpoint, is checked for all in
+``given.py``. Help imports all modules, so both functions import what needs other packages.
 """
 
 from argparse import Namespace
@@ -26,5 +28,11 @@ COMMANDS: dict[str, Command] = {
 
 
 def run(name: str, args: Namespace) -> int | None:
-    """Run a command on its parsed arguments; return its exit status."""
-    return import_module(f'{__name__}.{name.replace("-", "_")}').run(args)
+    """Check the parsed arguments of a command, and run it; return its exit status."""
+    from ptnt_mm.workbench.cli.given import check_given
+
+    command = import_module(f'{__name__}.{name.replace("-", "_")}')
+    check_given(args)
+    if hasattr(command, 'check_arguments'):
+        command.check_arguments(args)
+    return command.run(args)

@@ -47,6 +47,25 @@ ptnt checkpoint publish work_dirs/my_run/epoch_12.pth hf:OWNER/NAME
 # fmt: on
 
 
+def check_arguments(args: Namespace) -> None:
+    """Refuse a file that is not there, and one that would be replaced."""
+    from ptnt_mm.utils.atomic_files import check_new
+    from ptnt_mm.weights.published import locate
+    from ptnt_mm.weights.reader.files import (
+        check_written,
+        is_hub_address,
+        publishing_folder,
+        require_checkpoint,
+    )
+
+    require_checkpoint(locate(args.file))
+    if args.command == 'convert':
+        check_written(args.out)
+        check_new(args.out, args.overwrite)
+    if args.command == 'publish' and not (args.out and is_hub_address(args.out)):
+        publishing_folder(locate(args.file), args.out and Path(args.out))
+
+
 def run(args: Namespace) -> None:
     """Inspect, convert or publish a checkpoint."""
     with importing():

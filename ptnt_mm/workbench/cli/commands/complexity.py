@@ -9,6 +9,7 @@ from ptnt_mm.workbench.cli.json_output import json_output
 from ptnt_mm.workbench.cli.loading import importing
 from ptnt_mm.workbench.cli.shared import JSON, cfg_options
 from ptnt_mm.workbench.cli.values import positive
+from ptnt_mm.workbench.config.zoo import find_config
 
 # fmt: off
 COMMAND = Command(
@@ -34,6 +35,12 @@ Examples:
     order=12,
 )
 # fmt: on
+
+
+def check_arguments(args: Namespace) -> None:
+    """Refuse a config that is not there."""
+    if Path(args.model).suffix == '.py':
+        find_config(args.model)
 
 
 def run(args: Namespace) -> None:

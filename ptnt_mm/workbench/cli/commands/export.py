@@ -3,6 +3,7 @@
 from argparse import Namespace
 from pathlib import Path
 
+from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.cli.arguments import Command, Option, Switch
 from ptnt_mm.workbench.cli.loading import importing
 from ptnt_mm.workbench.cli.shared import CHECKPOINT, REPLACE, config_and_checkpoint_of, config_words
@@ -38,6 +39,19 @@ ptnt export retinanet_ptnt_s_1x epoch_12.pth --out model.onnx
     runs_hooks=True,
 )
 # fmt: on
+
+
+def check_arguments(args: Namespace) -> None:
+    """Refuse a wrong format, and options that do not fit it."""
+    from ptnt_mm.utils.atomic_files import check_new
+    from ptnt_mm.workbench.export.format_names import check_options, choose_format, files_of
+
+    if args.int8 != (args.calibrate is not None):
+        raise UserError('--int8 and --calibrate FOLDER belong together: pass both')
+    format = choose_format(args.out, args.format)
+    check_options(format, args.half, args.calibrate, args.evaluate)
+    for file in files_of(args.out):
+        check_new(file, args.overwrite)
 
 
 def run(args: Namespace) -> None:

@@ -2,7 +2,9 @@
 
 from argparse import Namespace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.cli.arguments import Argument, Command, Option, Switch
 from ptnt_mm.workbench.cli.loading import importing
 from ptnt_mm.workbench.cli.shared import (
@@ -12,7 +14,11 @@ from ptnt_mm.workbench.cli.shared import (
     config_words,
 )
 from ptnt_mm.workbench.cli.values import number, score, tile
+from ptnt_mm.workbench.config.zoo import PROJECT_CONFIG
 from ptnt_mm.workbench.data.writers import WRITER_NAMES
+
+if TYPE_CHECKING:
+    from ptnt_mm.workbench.inference.source import Source
 
 # fmt: off
 COMMAND = Command(
@@ -55,17 +61,41 @@ ptnt infer photos model.onnx
 # fmt: on
 
 
+def check_arguments(args: Namespace) -> None:
+    """Refuse a wrong source, and options that do not fit it."""
+    from ptnt_mm.deploy.export_info import SUFFIXES
+    from ptnt_mm.workbench.inference.options import check_options
+    from ptnt_mm.workbench.inference.source import Source
+
+    source = Source(args.source)
+    if Path(args.config).suffix in SUFFIXES and (
+        args.checkpoint or args.cfg_options or args.device
+    ):
+        raise UserError(
+            'expected a config and a checkpoint, or only an exported file, without --cfg-options '
+            'and --device'
+        )
+    names = ('overwrite', 'labels', 'tile', 'overlap', 'track', 'show')
+    check_options(source, _out(args, source), **{name: getattr(args, name) for name in names})
+
+
 def run(args: Namespace) -> None:
     """Run inference."""
-    from ptnt_mm.workbench.cli.given import infer_out
-
     with importing():
         from ptnt_mm.deploy.export_info import SUFFIXES
         from ptnt_mm.workbench.inference.infer import infer
+        from ptnt_mm.workbench.inference.source import Source
 
     config, checkpoint, name = None, args.config, None
     if Path(args.config).suffix not in SUFFIXES:
         config, checkpoint = config_and_checkpoint_of(args)
         name = args.config
-    args.out = infer_out(args)
+    args.out = _out(args, Source(args.source))
     infer(config, checkpoint, args.source, **COMMAND.given(args), config_name=name)
+
+
+def _out(args: Namespace, source: 'Source') -> Path:
+    """The folder of the results: by default that of a project, if it is one."""
+    out = args.out or source.default_out
+    is_project = args.out is None and Path(args.config, PROJECT_CONFIG).is_file()
+    return Path(args.config, 'infer', out.name) if is_project else out

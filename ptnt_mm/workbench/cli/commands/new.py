@@ -61,6 +61,27 @@ ptnt train bccd
 # fmt: on
 
 
+def check_arguments(args: Namespace) -> None:
+    """Refuse a wrong folder, format, task, detector, tile or backbone."""
+    # NumPy and OpenCV, which other commands need not wait for here.
+    from ptnt_mm.workbench.data.recognise import require_known
+    from ptnt_mm.workbench.data.tiles import check_tiled
+    from ptnt_mm.workbench.project.backbone_table import row_of
+    from ptnt_mm.workbench.project.detectors import find_detector, task_of
+    from ptnt_mm.workbench.project.folders import check_place, data_folder
+
+    check_place(data_folder(args.data), args.folder)
+    require_known(args.format, args.task)
+    task = args.task
+    if args.detector is not None:
+        task = task or task_of(args.detector)
+        find_detector(args.detector, task)
+    if task is not None:
+        check_tiled(args.tile, task)
+    if args.backbone is not None:
+        row_of(args.backbone)
+
+
 def run(args: Namespace) -> int:
     """Create a project; return 1 if its check finds errors."""
     from ptnt_mm.utils.progress import heartbeat

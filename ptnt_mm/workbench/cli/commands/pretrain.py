@@ -54,6 +54,20 @@ ptnt new labelled project --backbone ptnt_ti --weights start.safetensors
 # fmt: on
 
 
+def check_arguments(args: Namespace) -> None:
+    """Refuse a wrong file, folder, backbone or teacher."""
+    from ptnt_mm.utils.atomic_files import check_new
+    from ptnt_mm.weights.reader.files import check_written
+    from ptnt_mm.workbench.data.image_files import find_images
+    from ptnt_mm.workbench.project.backbone_table import is_run, row_of
+
+    check_written(args.file)
+    check_new(args.file, args.overwrite or args.resume is not None)
+    row_of(args.backbone)
+    is_run(args.teacher, args.teacher_weights)
+    find_images(args.images)
+
+
 def run(args: Namespace) -> None:
     """Pretrain a backbone, and print how to use its weights."""
     from ptnt_mm.utils.console import show

@@ -3,9 +3,11 @@
 from argparse import Namespace
 from pathlib import Path
 
+from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import from_here
 from ptnt_mm.workbench.cli.arguments import Argument, Command, Option, Switch
 from ptnt_mm.workbench.cli.loading import importing
+from ptnt_mm.workbench.config.zoo import find_config
 
 # fmt: off
 COMMAND = Command(
@@ -36,6 +38,21 @@ Examples:
     runs_hooks=True,
 )
 # fmt: on
+
+
+_PAGES = ('report.html', 'data.html')  # where they are by default, pages are replaced
+
+
+def check_arguments(args: Namespace) -> None:
+    """Refuse runs beside data, and a page that exists."""
+    from ptnt_mm.utils.atomic_files import check_new
+
+    if bool(args.work_dirs) == bool(args.data):
+        raise UserError('expected the work dirs of runs, or --data with a project or a config')
+    if args.data is not None:
+        find_config(args.data)
+    if args.out is not None and args.out.name not in _PAGES:
+        check_new(args.out, args.overwrite)
 
 
 def run(args: Namespace) -> None:

@@ -3,6 +3,7 @@
 from argparse import Namespace
 from pathlib import Path
 
+from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.cli.arguments import Command, Option, Switch
 from ptnt_mm.workbench.cli.json_output import json_output
 from ptnt_mm.workbench.cli.loading import importing
@@ -37,6 +38,12 @@ ptnt test retinanet_ptnt_s_1x work_dirs/retinanet_ptnt_s_1x/epoch_12.pth
     runs_hooks=True,
 )
 # fmt: on
+
+
+def check_arguments(args: Namespace) -> None:
+    """Refuse a file of predictions with a wrong suffix."""
+    if args.out is not None and args.out.suffix not in ('.pkl', '.pickle'):
+        raise UserError(f'--out {args.out}: expected a name that ends in .pkl')
 
 
 def run(args: Namespace) -> None:

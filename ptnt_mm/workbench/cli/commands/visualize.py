@@ -4,11 +4,13 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import from_here
 from ptnt_mm.workbench.cli.arguments import Argument, Command, Option, Switch
 from ptnt_mm.workbench.cli.loading import importing
 from ptnt_mm.workbench.cli.shared import DEVICE, config_of, config_words
 from ptnt_mm.workbench.cli.values import not_negative, point, positive, score
+from ptnt_mm.workbench.config.zoo import find_config, names_config
 
 if TYPE_CHECKING:
     from mmengine.config import Config
@@ -48,16 +50,31 @@ ptnt visualize configs/retinanet_ptnt_s_1x.py work_dirs/.../epoch_12.pth photo.j
 # fmt: on
 
 
+def check_arguments(args: Namespace) -> None:
+    """Refuse a file that is not there, and a page that exists."""
+    from ptnt_mm.weights.reader.files import is_address
+    from ptnt_mm.workbench.pages.visualize.folder import choose_page
+
+    checkpoint, images = _checkpoint_and_images(args.files)
+    *configs, other = args.versus or [args.config]
+    if len(configs) > 1:
+        raise UserError('--versus takes a checkpoint, a config, or a config and a checkpoint')
+    for config in configs:
+        find_config(config)
+    for file in filter(None, (checkpoint, *images, other)):
+        if not (is_address(file) or Path(file).exists() or names_config(file)):
+            raise UserError(f'there is no file {file}')
+    choose_page(find_config(args.config), args.out, args.overwrite)
+
+
 def run(args: Namespace) -> None:
     """Draw a page."""
-    from ptnt_mm.workbench.cli.given import checkpoint_and_images
-
     with importing():
         from ptnt_mm.hooks.run_checkpoints import best_checkpoint
         from ptnt_mm.workbench.engine.work_dir import find_work_dir
         from ptnt_mm.workbench.pages.visualize.visualize import visualize
 
-    checkpoint, images = checkpoint_and_images(args.files)
+    checkpoint, images = _checkpoint_and_images(args.files)
     config = config_of(args)
     if checkpoint is None:
         checkpoint = best_checkpoint(find_work_dir(config))
@@ -70,7 +87,6 @@ def run(args: Namespace) -> None:
 def _others(words: list[str], config: 'Config') -> list[tuple['Config', str | None]]:
     """Read the config, the checkpoint, or both to compare with."""
     from ptnt_mm.workbench.config.read import read_config
-    from ptnt_mm.workbench.config.zoo import names_config
 
     match words:
         case []:
@@ -81,3 +97,20 @@ def _others(words: list[str], config: 'Config') -> list[tuple['Config', str | No
             return [(config, other)]
         case [other, checkpoint]:
             return [(read_config(other), checkpoint)]
+
+
+def _checkpoint_and_images(files: list[str]) -> tuple[str | None, list[str]]:
+    """The files of ``ptnt visualize``: a checkpoint, if the first is none of the images.
+
+    Raises:
+        UserError: if there is no image.
+    """
+    from ptnt_mm.deploy.decoding import FORMATS
+
+    if Path(files[0]).suffix.lower() in FORMATS:
+        return None, files
+    checkpoint, *images = files
+    if not images and Path(checkpoint).exists():
+        what = 'a folder: name its images' if Path(checkpoint).is_dir() else 'not an image: add one'
+        raise UserError(f'{checkpoint} is {what}')
+    return checkpoint, images
