@@ -91,8 +91,8 @@ def alone_if_large(size: tuple[int, int] | None) -> AbstractContextManager:
 def read_rgb(file: Path | str, value_range: Range | None = None) -> np.ndarray:
     """Read an image with the same pixels as the hosts' loading.
 
-    It is rotated by its EXIF data, grey is repeated in three channels, alpha is dropped (in a TIFF,
-    colours are multiplied by it), and 16 bits are scaled to 8.
+    It is rotated by its EXIF data, grey is repeated in three channels, alpha is dropped (in a TIFF
+    of 8 bits, colours are multiplied by it), and 16 bits are scaled to 8.
 
     Args:
         file: The image.
@@ -135,12 +135,16 @@ def pillow_rgb(image: Image.Image, value_range: Range | None = None) -> np.ndarr
 
 def _to_rgb(stored: Image.Image) -> np.ndarray:
     """The pixels of an image as it is opened, rotated by its EXIF data, (H, W, 3) uint8, RGB."""
-    image = _upright(stored)  # which forgets the format
-    if image.mode.startswith(('I', 'F')):
+    bits, white = bits_of(stored), _white(stored)  # which are forgotten when it is decoded
+    image = _upright(stored)
+    if white is not None:
+        values = _unstretched(np.asarray(image), white)
+        image = Image.fromarray(values if bits == 8 else _to_8_bits(values))
+    elif image.mode.startswith(('I', 'F')):
         image = Image.fromarray(_to_8_bits(np.asarray(image)))
     if image.mode == 'CMYK' and stored.format == 'JPEG':
         return _from_cmyk(np.asarray(image))
-    if image.mode == 'RGBA' and stored.format == 'TIFF':
+    if image.mode == 'RGBA' and stored.format == 'TIFF' and bits <= 8:
         return _times_alpha(np.asarray(image))
     return np.asarray(image.convert('RGB'))
 
@@ -211,12 +215,34 @@ def bits_of(image: Image.Image) -> int:
         return max(image.tag_v2.get(_BITS_PER_SAMPLE, (1,)))
     if image.mode.startswith(('I', 'F')):
         return 16
-    # PNG's raw mode, such as 'RGB;16B', and the largest value of a PPM.
-    arguments = image.tile[0][3] if image.tile else ()
-    arguments = arguments if isinstance(arguments, tuple) else (arguments,)
-    largest = max((value for value in arguments if isinstance(value, int)), default=0)
+    # PNG's raw mode, such as 'RGB;16B'.
+    _, arguments = _decoder(image)
     is_deep = any(';16' in value for value in arguments if isinstance(value, str))
-    return 16 if is_deep or (image.format == 'PPM' and largest > 255) else 8
+    return 16 if is_deep or (_white(image) or 0) > 255 else 8
+
+
+def _white(image: Image.Image) -> int | None:
+    """The value in a PGM or PPM that Pillow stretches to 255 or 65535; None if it stretches none.
+
+    OpenCV leaves the values as they are.
+    """
+    name, arguments = _decoder(image)
+    is_number = name in ('ppm', 'ppm_plain') and isinstance(arguments[-1], int)
+    return arguments[-1] if is_number else None
+
+
+def _decoder(image: Image.Image) -> tuple[str, tuple]:
+    """Pillow's decoder of an image that was not decoded yet, and its arguments."""
+    if not getattr(image, 'tile', None):
+        return '', ()
+    name, _, _, arguments = image.tile[0]
+    return name, arguments if isinstance(arguments, tuple) else (arguments,)
+
+
+def _unstretched(levels: np.ndarray, white: int) -> np.ndarray:
+    """The values in a PGM or PPM, from Pillow's uint8 or int32: (H, W) or (H, W, 3)."""
+    values = np.round(levels * (white / (255 if levels.dtype == np.uint8 else 65535)))
+    return values.astype(np.uint8 if white <= 255 else np.uint16)
 
 
 def why_garbled(image: Image.Image) -> str:
@@ -291,10 +317,11 @@ def _grey_values(content: bytes) -> np.ndarray:
     import io
 
     with Image.open(io.BytesIO(content), formats=DECODERS) as stored:
+        white = _white(stored)
         image = ImageOps.exif_transpose(stored)
     if not image.mode.startswith(('I', 'F')):
         raise ValueError('colours of more than 8 bits need OpenCV: pip install opencv-python')
-    return np.asarray(image)
+    return np.asarray(image) if white is None else _unstretched(np.asarray(image), white)
 
 
 def _from_cmyk(inks: np.ndarray) -> np.ndarray:

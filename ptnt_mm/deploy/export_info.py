@@ -221,6 +221,8 @@ def _parse(data: bytes, file: Path) -> ExportInfo:
             if not is_null and not is_valid(fields[name]):
                 value = printable(reprlib.repr(fields[name]))
                 raise UserError(f'{file}: {name} is {value}: expected {expected}. Export it again')
+        if (crop := fields.get('crop')) and (size := fields.get('size')) and crop != size:
+            raise UserError(f'{file}: crop is {crop}, and size {size}: export it again')
         return ExportInfo(**fields)
     except (ValueError, TypeError, RecursionError) as error:
         raise UserError(f'{file} is damaged: export it again') from error

@@ -1,5 +1,6 @@
 """A common interface of the runtimes for exported files on a CPU: arrays in, arrays out."""
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,11 +35,13 @@ def load_openvino(file: Path, threads: int, precision: str) -> Run:
     if threads:
         options['INFERENCE_NUM_THREADS'] = threads
     compiled = openvino.Core().compile_model(file, 'CPU', options)
-    request = compiled.create_infer_request()
     names = [output.get_any_name() for output in compiled.outputs]
+    requests = threading.local()  # the next call overwrites a request's results
 
     def run(inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        found = request.infer(inputs)
+        if not hasattr(requests, 'own'):
+            requests.own = compiled.create_infer_request()
+        found = requests.own.infer(inputs)
         return {name: found[i].copy() for i, name in enumerate(names)}
 
     return run

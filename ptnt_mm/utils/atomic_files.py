@@ -75,6 +75,24 @@ def folder_written_atomically(folder: Path) -> Iterator[Path]:
         shutil.rmtree(building, ignore_errors=True)
 
 
+@contextmanager
+def files_written_atomically(*files: Path) -> Iterator[Path]:
+    """Yield a temporary folder whose files replace these when the block ends without an error.
+
+    Args:
+        files: Files of one folder, in the order in which they are put in place.
+    """
+    building = temporary_name(files[-1], _PARTIAL)
+    shutil.rmtree(building, ignore_errors=True)  # a killed process may have had the same number
+    try:
+        building.mkdir()
+        yield building
+        for file in files:
+            os.replace(building / file.name, file)
+    finally:
+        shutil.rmtree(building, ignore_errors=True)
+
+
 def check_room(folder: Path) -> None:
     """Check that a folder can be written to, and has room for 1 MiB.
 

@@ -1,5 +1,6 @@
 """Image files become the pixels that the hosts load, or an error that names the file."""
 
+import sys
 from pathlib import Path
 
 import cv2
@@ -8,7 +9,7 @@ import pytest
 from inference.samples import photograph
 from PIL import Image
 
-from ptnt_mm.deploy.decoding import read_rgb
+from ptnt_mm.deploy.decoding import read_rgb, read_values
 from ptnt_mm.utils.errors import UserError
 
 PIXELS = photograph(12, 20)
@@ -83,6 +84,38 @@ def test_rare_kinds_have_the_pixels_that_the_hosts_load(
     if 'not_inverted' in name:
         without_adobe(file)
     np.testing.assert_array_equal(read_rgb(file), cv2.imread(str(file))[..., ::-1])
+
+
+def test_alpha_of_sixteen_bits_is_dropped_as_the_hosts_do(tmp_path: Path):
+    file = tmp_path / 'alpha.tif'
+    cv2.imwrite(str(file), np.dstack([PIXELS[..., ::-1], GREY]).astype(np.uint16) * 257)
+    np.testing.assert_array_equal(read_rgb(file), PIXELS)
+
+
+def netpbm(values: np.ndarray, white: int, file: Path) -> Path:
+    """A PGM or PPM, which states the value of white."""
+    kind, (height, width) = (5, 6)[values.ndim == 3], values.shape[:2]
+    stored = values.astype('>u2' if white > 255 else np.uint8)
+    file.write_bytes(f'P{kind} {width} {height} {white} '.encode() + stored.tobytes())
+    return file
+
+
+@pytest.mark.parametrize('white', [1, 100, 255, 1023, 4095, 65535])
+@pytest.mark.parametrize('pixels', [GREY, PIXELS], ids=['grey', 'colour'])
+def test_values_are_not_stretched_to_a_stated_white(white: int, pixels: np.ndarray, tmp_path: Path):
+    values = pixels.astype(np.int64) * white // 255
+    file = netpbm(values, white, tmp_path / 'x.ppm')
+    theirs = cv2.imread(str(file))[..., ::-1]
+    np.testing.assert_allclose(read_rgb(file).astype(int), theirs, atol=white > 255, rtol=0)
+
+
+def test_values_of_twelve_bits_are_those_that_opencv_reads(tmp_path: Path, monkeypatch):
+    values = np.arange(4096).reshape(64, 64)
+    content = netpbm(values, 4095, tmp_path / 'x.pgm').read_bytes()
+    theirs = read_values(content)
+    monkeypatch.setitem(sys.modules, 'cv2', None)
+    np.testing.assert_array_equal(read_values(content), theirs)
+    np.testing.assert_array_equal(theirs[..., 0], values)
 
 
 def test_photographs_stand_upright(tmp_path: Path):

@@ -53,6 +53,17 @@ def test_images_of_a_folder(tmp_path: Path):
         find_images(tmp_path / 'a', without=tmp_path / 'a' / 'b.png')
 
 
+def test_links_are_followed_once_and_earlier_results_left_out(tmp_path: Path):
+    for name in ('in/a/1.png', 'elsewhere/2.png', 'in/found/drawn/1.png', 'in/drawn/3.png'):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / 'in/found/predictions.json').write_text('{"format": "ptnt_mm predictions 1"}')
+    (tmp_path / 'in/a/linked').symlink_to(tmp_path / 'elsewhere')
+    (tmp_path / 'elsewhere/loop').symlink_to(tmp_path / 'in')
+    files = [name.as_posix() for name in find_images(tmp_path / 'in').files]
+    assert files == ['a/1.png', 'a/linked/2.png', 'drawn/3.png']
+
+
 @pytest.mark.parametrize('name', ['x.jpg', 'x.PNG', 'x.pgm', 'x.tiff', 'x.webp', 'x.bmp', 'x'])
 def test_what_is_drawn_can_be_read_again(name: str, tmp_path: Path):
     file = drawn_name(tmp_path / name)

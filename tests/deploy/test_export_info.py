@@ -187,6 +187,11 @@ def test_what_cannot_be_forged_with_a_right_checksum(tmp_path: Path):
             Deployed(tmp_path / 'x.onnx')
 
 
+def test_a_crop_of_another_size_than_the_file_takes(tmp_path: Path):
+    with pytest.raises(UserError, match=r'crop is \[400, 400\], and size \[224, 224\]'):
+        read_export_info(forged(tmp_path / 'x.onnx', size=[224, 224], crop=[400, 400]))
+
+
 def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch):
     file = write(tmp_path / 'x.onnx')
 

@@ -92,6 +92,13 @@ def test_what_is_no_class_stays_as_it_is(draw_classes: Draw):
     assert (painted[:, :50] != image[:, :50]).any(axis=-1).mean() > 0.9
 
 
+def test_an_image_of_one_row_is_not_enlarged_without_end(draw_classes: Draw):
+    shown = dict(pred_score=torch.ones(1), pred_label=torch.zeros(1, dtype=torch.int64))
+    for size, enlarged in (((1, 300), (13, 3900)), ((1, 9000), (1, 9000)), ((64, 64), (256, 256))):
+        drawn = draw_classes(np.zeros((*size, 3), np.uint8), NAMED, 1, **shown)
+        assert drawn.shape[:2] == enlarged
+
+
 def test_many_lines_have_room(draw_classes: Draw):
     def written(lines: int, size: tuple[int, int]) -> np.ndarray:
         """Rows and columns of a white picture of (height, width) that are covered by lines."""

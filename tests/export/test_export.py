@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -253,6 +254,20 @@ def test_features_are_not_evaluated(folder: Path, config: Config, monkeypatch):
         export(config, 'x.pth', Path('y.onnx'), evaluate=True)
 
 
+@pytest.mark.parametrize('runtime', ['onnxruntime', 'openvino'])
+def test_threads_share_a_file(folder: Path, runtime: str):
+    pytest.importorskip(runtime)
+    run = load_runtime(folder / 'x.onnx', runtime)
+    about = read_export_info(folder / 'x.onnx')
+    images = [photograph(192, 256)[::step].copy() for step in (1, 2)]
+    inputs = [prepared(image, about.resizing, about.size)[0] for image in images]
+    expected = [run(each) for each in inputs]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(run, inputs * 8))
+    for one, other in zip(found, expected * 8, strict=True):
+        assert all(np.array_equal(one[name], other[name]) for name in other)
+
+
 def test_infer_takes_the_file(folder: Path, capsys: pytest.CaptureFixture):
     words = [str(folder / 'photos'), str(folder / 'x.onnx'), '--out', str(folder / 'out')]
     assert run('infer', [*words, '--score-thr', '0.01']) == 0
@@ -277,9 +292,10 @@ def test_a_file_of_other_weights_is_noticed(
     monkeypatch.chdir(folder)
     take_the_exported_graph(monkeypatch)
     monkeypatch.setattr(onnxruntime, 'InferenceSession', Moved)
+    Path('moved.onnx').write_bytes(b'earlier')
     with pytest.raises(UserError, match='differs from the model by more than 0.001 at 192x256'):
-        export(config, 'x.pth', Path('moved.onnx'), size=(192, 256))
-    assert not list(folder.glob('moved*')), 'it must not be taken for a good file'
+        export(config, 'x.pth', Path('moved.onnx'), size=(192, 256), overwrite=True)
+    assert Path('moved.onnx').read_bytes() == b'earlier' and not list(folder.glob('.*'))
 
 
 @pytest.mark.parametrize(
@@ -297,6 +313,7 @@ def test_a_file_of_other_weights_is_noticed(
         ('y.onnx --calibrate photos', '--int8 and --calibrate FOLDER belong together'),
         ('y.onnx --int8 --calibrate none', 'there is no folder none'),
         ('y.onnx --int8 --calibrate empty', 'empty contains no files'),
+        ('y.onnx --int8 --calibrate cut', 'cut/b.png cannot be read: image file is truncated'),
     ],
 )
 def test_what_cannot_work_is_said_before_the_work(
@@ -304,6 +321,9 @@ def test_what_cannot_work_is_said_before_the_work(
 ):
     monkeypatch.chdir(folder)
     (folder / 'empty').mkdir(exist_ok=True)
+    (folder / 'cut').mkdir(exist_ok=True)
+    shutil.copy(folder / 'photos' / '0.png', folder / 'cut' / 'a.png')
+    (folder / 'cut' / 'b.png').write_bytes((folder / 'photos' / '0.png').read_bytes()[:-99])
     (folder / 'x.bin').touch()
     assert run('export', [*COMMAND, '--out', *words.split()]) == 1
     assert message in capsys.readouterr().err

@@ -125,6 +125,7 @@ def test_nothing_of_the_machine_is_published(hub: Hub, run, capsys: pytest.Captu
 SHORTENED = {
     '/home/ada/x.json': 'x.json',
     '~/x/y/': 'y/',
+    '/home/ada lovelace/my cells/x.json': 'x.json',
     r'C:\Users\ada\x': 'x',
     r'\\server\share\x': 'x',
     'a /home/ada/b c': 'a b c',
@@ -135,7 +136,9 @@ KEPT = ['data/coco/', '../x', 's3://bucket/x', 'mean / std']
 
 def test_absolute_paths_are_shortened(hub: Hub, tmp_path: Path, capsys: pytest.CaptureFixture):
     written = [*SHORTENED, *KEPT]
-    publish_config(tmp_path, '\n'.join(f'key_{i} = {value!r}' for i, value in enumerate(written)))
+    publish_config(
+        tmp_path, '\n'.join(f'key_{i:02} = {value!r}' for i, value in enumerate(written))
+    )
     published = Config.fromstring(hub.repositories['me/cells']['config.py'].decode(), '.py')
     assert list(published.to_dict().values()) == [*SHORTENED.values(), *KEPT]
     assert capsys.readouterr().out.count('was shortened to') == len(SHORTENED)

@@ -125,11 +125,20 @@ def test_labels_are_never_replaced(place: Path, capsys):
     assert file.read_text() == 'corrected'
 
 
-def test_names_that_are_not_utf_8_are_refused_before_work(place: Path, capsys):
+@pytest.mark.parametrize(
+    ('name', 'message'),
+    [
+        ('a\udcff.jpg', r'these names are not: data/images/a\udcff.jpg'),
+        ('a\nb.jpg', r"the control characters in these names: 'a\nb.jpg'"),
+    ],
+)
+def test_names_that_no_label_file_can_have_are_refused_before_work(
+    place: Path, capsys, name: str, message: str
+):
     save(place / 'data' / 'images' / 'a.jpg')
-    (place / 'data' / 'images' / 'a.jpg').rename(place / 'data' / 'images' / 'a\udcff.jpg')
+    (place / 'data' / 'images' / 'a.jpg').rename(place / 'data' / 'images' / name)
     assert infer('data/images', 'x.onnx', '--labels', 'yolo', '--out', 'found') == 1
-    assert r'these names are not: data/images/a\udcff.jpg' in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert not (place / 'found').exists()
 
 

@@ -323,6 +323,12 @@ def test_a_video(place: Path, capsys: pytest.CaptureFixture):
     assert 'Processed 3 frames\n' in printed and 'Found 3 objects in 3 of 3 frames\n' in printed
 
 
+def test_a_name_that_looks_like_an_address(place: Path):
+    write_video(place / '12:30.avi', frames=2, code='MJPG')
+    assert infer('12:30.avi', '--out', 'run:1') == 0
+    assert len(frames_of(place / 'run:1' / 'drawn' / '12:30.mp4')) == 2
+
+
 def test_ctrl_c_keeps_the_frames_so_far(place: Path):
     file = write_video(place / 'in' / 'clip.mp4', frames=9)
     assert infer(file, '--out', 'out') == 130
@@ -364,6 +370,7 @@ def test_a_window_without_a_screen_is_refused(place: Path, monkeypatch, capsys):
     ('words', 'message'),
     [
         (('gone.jpg',), 'there is no image, folder or video gone.jpg'),
+        (('x' * 300,), 'there is no image, folder or video xxx'),
         (('in',), 'in contains no files'),
         (('97',), 'there is no webcam 97'),
         *(((word,), f'no image, folder or video {word}') for word in ('-1', '1.5', 'rtsp://a')),

@@ -23,6 +23,7 @@ from ptnt_mm.deploy.decoding import (
 from ptnt_mm.utils.atomic_files import fitted_name
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted
+from ptnt_mm.workbench.data.walk import walk
 
 _ORIENTATION = 0x0112  # EXIF's tag
 ON_THEIR_SIDE = (5, 6, 7, 8)  # its values; 2, 3 and 4 mirror an image or turn it by 180 degrees
@@ -48,17 +49,16 @@ class Images:
 def find_images(folder: Path, without: Path | None = None) -> Images:
     """Find the images of a folder and of the folders in it, or raise a UserError.
 
-    Hidden files are skipped, and those below ``without``, such as drawn pictures.
+    Those that :func:`walk` leaves out are skipped, and those below ``without``.
     """
     if not folder.is_dir():
         what = 'is a file' if folder.exists() else 'does not exist'
         raise UserError(f'{folder} {what}: expected a folder of images')
     without = None if without is None else without.resolve()
     files, skipped = [], []
-    for path in sorted(folder.rglob('*')):
+    for path in sorted(where / name for where, names, _ in walk(folder) for name in names):
         name = path.relative_to(folder)
-        hidden = any(part.startswith('.') for part in name.parts)
-        if hidden or not path.is_file():
+        if not path.is_file():
             continue
         if without is not None and path.resolve().is_relative_to(without):
             continue

@@ -17,7 +17,8 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import first_few, printable
 from ptnt_mm.workbench.data.encodings import as_utf8
 from ptnt_mm.workbench.data.many_files import grouped
-from ptnt_mm.workbench.data.predictions import DRAWN, FILE, is_predictions
+from ptnt_mm.workbench.data.predictions import FILE
+from ptnt_mm.workbench.data.walk import walk
 
 _SPLITS = {
     'train': ('train', 'training', 'trainset', 'trn'),
@@ -241,26 +242,11 @@ class Tree:
         return listed + (f', {len(ranked) - 6} other kinds' if len(ranked) > 6 else '')
 
     def _walk(self) -> Iterator[Path]:
-        seen: set[str] = set()
-        tops = [str(self.root)]
-        # Links come last: of a folder and a link to it, the folder is listed, as its name may be
-        # that of a class.
-        for top in tops:
-            for folder, names, files in os.walk(top):
-                real = os.path.realpath(folder)
-                # A link to a parent folder would never end.
-                if real in seen:
-                    names.clear()
-                    continue
-                seen.add(real)
-                names[:] = [name for name in names if not name.startswith(('.', '__MACOSX'))]
-                if FILE in files and is_predictions(Path(folder, FILE)):
-                    # The drawn pictures have the names of images, and would be taken for them.
-                    self.results.append(Path(folder, FILE))
-                    files.remove(FILE)
-                    names[:] = [name for name in names if name != DRAWN]
-                tops += filter(os.path.islink, (os.path.join(folder, name) for name in names))
-                yield from (Path(folder, name) for name in files if not name.startswith('.'))
+        for folder, names, has_results in walk(self.root):
+            if has_results:
+                self.results.append(folder / FILE)
+                names.remove(FILE)
+            yield from (folder / name for name in names)
 
 
 def _common_end(one: Sequence[str], other: Sequence[str]) -> int:

@@ -2,15 +2,17 @@
 
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
 from mmengine.config import Config
 
 from ptnt_mm.deploy.pixels import prepared
 from ptnt_mm.deploy.runtimes import load_runtime
-from ptnt_mm.utils.atomic_files import check_new
+from ptnt_mm.utils.atomic_files import check_new, files_written_atomically
 from ptnt_mm.utils.console import fitted, for_user
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.metrics import readable
@@ -74,8 +76,8 @@ def export(
         The file.
 
     Raises:
-        UserError: for everything that the user can correct, and if the file's results differ; the
-            file is then removed.
+        UserError: for everything that the user can correct, and if the file's results differ; no
+            file is then written, and an earlier one stays.
     """
     out = Path(out)
     calibrate = None if calibrate is None else Path(calibrate)
@@ -92,7 +94,8 @@ def export(
         view.require_files(('test',))
         check_before_testing(view)
     if calibrate is not None:
-        next(images_of(calibrate, stated_range(view.test)))
+        for _ in _calibration_images(calibrate, view):  # an unreadable one is an error now
+            pass
     with waiting('Loading the model'):
         network, about = load_end_to_end(view, checkpoint, size)
     if evaluate and network.task == 'features':
@@ -111,34 +114,37 @@ def export(
     start = time.monotonic()
     with waiting('Exporting the model'):
         program, body = take_program(network, shape, size is None, format)
-    if format == 'torch-export':
-        write_program(out, program, about)
-        run = as_arrays(program, network)
-    else:
-        body = halved(body) if half else body
-        write_onnx(out, body, replace(about, precision='float16' if half else 'float32'))
-        run = load_runtime(out, None)
-    print(f'Exported in {time.monotonic() - start:.0f} s: {out}, {_megabytes(out)}')
-    tolerance = 10 * TOLERANCE if half else TOLERANCE
-    try:
+    # Even after an interruption, every file that is in its place has passed.
+    with files_written_atomically(*reversed(files_of(out))) as folder:
+        file = folder / out.name
+        if format == 'torch-export':
+            write_program(file, program, about)
+            run = as_arrays(program, network)
+        else:
+            body = halved(body) if half else body
+            write_onnx(file, body, replace(about, precision='float16' if half else 'float32'))
+            run = load_runtime(file, None)
+        print(f'Exported in {time.monotonic() - start:.0f} s: {out}, {_megabytes(file)}')
+        tolerance = 10 * TOLERANCE if half else TOLERANCE
         with waiting("Comparing the file's results with the model's"):
             check_results(run, network, images, shape, size, tolerance)
-    except BaseException:
-        # Even after an interruption, every file that is there has passed.
-        for file in files_of(out):
-            file.unlink(missing_ok=True)
-        raise
+        if calibrate is not None:
+            if evaluate:
+                _print_metrics(config, file, out)
+            inputs = (
+                prepared(image, about.resizing, size)[0]
+                for image in _calibration_images(calibrate, view)
+            )
+            with waiting('Quantising to 8 bits'):
+                write_onnx(file, quantised(body, inputs), replace(about, precision='int8'))
+            print(f'Quantised to 8 bits: {out}, {_megabytes(file)}')
     if evaluate:
-        _print_metrics(config, out)
-    if calibrate is not None:
-        images = islice(images_of(calibrate, stated_range(view.test)), _CALIBRATION)
-        inputs = (prepared(image, about.resizing, size)[0] for image in images)
-        with waiting('Quantising to 8 bits'):
-            write_onnx(out, quantised(body, inputs), replace(about, precision='int8'))
-        print(f'Quantised to 8 bits: {out}, {_megabytes(out)}')
-        if evaluate:
-            _print_metrics(config, out)
+        _print_metrics(config, out, out)
     return out
+
+
+def _calibration_images(folder: Path, view: ConfigView) -> Iterator[np.ndarray]:
+    return islice(images_of(folder, stated_range(view.test)), _CALIBRATION)
 
 
 def suggested_size(config: Config) -> tuple[int, int] | None:
@@ -152,8 +158,9 @@ def suggested_size(config: Config) -> tuple[int, int] | None:
         return None
 
 
-def _print_metrics(config: Config, out: Path) -> None:
-    metrics = evaluate_file(config, out, out.parent / f'{out.stem}_evaluation')
+def _print_metrics(config: Config, file: Path, out: Path) -> None:
+    """Evaluate a file that is, or will be, ``out``."""
+    metrics = evaluate_file(config, file, out.parent / f'{out.stem}_evaluation')
     print(to_lines(readable(metrics)))
 
 

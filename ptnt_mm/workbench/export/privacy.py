@@ -18,6 +18,9 @@ _PER_RUN = frozenset(
 
 # An absolute path, from its root to the next character that ends a word.
 _ABSOLUTE = re.compile(r'(?<![\w.:/\\~-])(?:/|~/|[A-Za-z]:[\\/]|\\\\)[^\s\'",;:|()\[\]{}]+')
+_WHOLE = re.compile(r'(?:/|~/|[A-Za-z]:[\\/]|\\\\)[^\'",;|\n]*')
+"""A text that is one such path, perhaps with spaces."""
+
 _LOGIN = re.compile(r'(?<=://)[^/\s@]+@')
 _SECRET = re.compile(
     r'\b(?:hf_[A-Za-z0-9]{20,}|gh[pousr]_[A-Za-z0-9]{30,}|AKIA[A-Z0-9]{16}|sk-[\w-]{20,})'
@@ -73,7 +76,8 @@ def _cleaned(value: Any, path: str, changes: list[str]) -> Any:
         items = [_cleaned(item, f'{path}[{i}]', changes) for i, item in enumerate(value)]
         return type(value)(items)
     if isinstance(value, str):
-        short = _ABSOLUTE.sub(_last_part, _LOGIN.sub('', value))
+        whole = _WHOLE.fullmatch(value)
+        short = _last_part(whole) if whole else _ABSOLUTE.sub(_last_part, _LOGIN.sub('', value))
         if short != value:
             changes.append(f'{path} was shortened to {short!r}')
         return short

@@ -1,6 +1,7 @@
 """Predictions as label files, which are corrected in an annotation tool."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -45,12 +46,17 @@ class LabelFiles:
 
         Raises:
             UserError: if two share one, as ``a.jpg`` and ``a.png`` (COCO has one file for all), or
-                if a name is not UTF-8.
+                if a name is not UTF-8 or has a control character, such as the end of a line.
         """
         if others := [root / file for file in files if not _is_utf8(root / file)]:
             raise UserError(
                 f'label files are UTF-8, and these names are not: {first_few(map(str, others))}: '
                 'rename the images'
+            )
+        if others := [file for file in files if re.search(r'[\x00-\x1f\x7f]', str(file))]:
+            raise UserError(
+                'label files cannot have the control characters in these names: '
+                f'{first_few(ascii(str(file)) for file in others)}: rename the images'
             )
         counts = Counter(file.with_suffix('') for file in files)
         shared = [str(file) for file in files if counts[file.with_suffix('')] > 1]

@@ -1,5 +1,6 @@
 """The source of ``ptnt infer``: an image, a folder, a video or a webcam; needs no torch."""
 
+import os
 from pathlib import Path
 
 from ptnt_mm.utils.errors import UserError
@@ -25,7 +26,7 @@ class Source:
 
     def __init__(self, text: str):
         self.path = Path(text)
-        exists = self.path.exists()
+        exists = os.path.exists(text)  # of a path, a name that is too long is an error
         self.is_webcam = text.isdecimal() and not exists
         if not self.is_webcam and not exists:
             raise UserError(f'there is no image, folder or video {text}')

@@ -38,8 +38,10 @@ class Video:
 
     def __init__(self, source: Source, shows: bool = False):
         self.name = source.name
+        # FFmpeg takes the start of a name such as 12:30.mp4 for a protocol.
+        file = int(str(source.path)) if source.is_webcam else str(source.path.absolute())
         with opencv_silenced():
-            capture = cv2.VideoCapture(int(str(source.path)) if source.is_webcam else self.name)
+            capture = cv2.VideoCapture(file)
         if not capture.isOpened():
             if source.is_webcam:
                 raise UserError(f'there is no webcam {source.path}, or another program uses it')
@@ -128,7 +130,8 @@ class Movie:
                 raise UserError(f'{self._file} cannot be written: {error.strerror}') from error
             height, width = frame.shape[:2]
             code = cv2.VideoWriter_fourcc(*'mp4v')
-            writer = cv2.VideoWriter(str(self._partial), code, self._frame_rate, (width, height))
+            partial = str(self._partial.absolute())
+            writer = cv2.VideoWriter(partial, code, self._frame_rate, (width, height))
             if not writer.isOpened():
                 self._partial.unlink(missing_ok=True)
                 raise UserError(
