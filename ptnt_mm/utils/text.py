@@ -1,6 +1,7 @@
 """Text for messages: shortened lists, nearest names, sizes, text that is safe to print."""
 
 import re
+import unicodedata
 from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
@@ -46,12 +47,22 @@ def unknown_name(what: str, name: object, known: Iterable[str]) -> str:
     return f'unknown {what} {name!r}: {" ".join(filter(None, (suggestion, listed)))}'
 
 
+def nfc(text: str) -> str:
+    """A text with each accent in one character with its letter; macOS writes two."""
+    return unicodedata.normalize('NFC', text)
+
+
+def plain(name: str) -> str:
+    """A name, whatever its case and whichever way its accents are written."""
+    return nfc(name.casefold())
+
+
 def folded(name: str) -> str:
     """A name in small letters, without spaces, hyphens and underscores between its words.
 
     Those between two numbers stay, and hyphens at its ends: '1-1', 'A-'.
     """
-    return _SEPARATORS.sub('', name.strip(' _')).casefold()
+    return _SEPARATORS.sub('', nfc(name).strip(' _')).casefold()
 
 
 def spellings(names: Iterable[str]) -> list[list[str]]:

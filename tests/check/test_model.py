@@ -204,6 +204,11 @@ def test_images_are_to_be_scaled_as_for_the_authors_weights(scale: dict, where: 
     assert not counted(list(check_normalisation(ConfigView(config))))
 
 
+def test_one_number_for_all_channels_is_an_error():
+    (found,) = check_normalisation(ConfigView(_model(data_preprocessor=dict(mean=127.5, std=1))))
+    assert found.severity is ERROR and 'mean=127.5 and std=1: expected a number for' in found.what
+
+
 @pytest.mark.parametrize(
     ('key', 'value', 'words'),
     [

@@ -3,16 +3,42 @@
 from pathlib import Path
 
 import pytest
+from mmdet.models import RetinaNet
+from mmdet.models.task_modules import MaxIoUAssigner
 from mmengine.config import Config
 
 import ptnt_mm
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.config.build import build_model
 from ptnt_mm.workbench.config.view import ConfigView, DataSet
 
 
 def _config(root: Path) -> Config:
     dataset = dict(data_root=f'{root}/', ann_file='train.json', data_prefix=dict(img='train/'))
     return Config(dict(train_dataloader=dict(dataset=dataset)))
+
+
+@pytest.mark.parametrize(
+    ('config', 'scope'),
+    [
+        (dict(default_scope='mmseg', model=dict(type='mmdet.RetinaNet')), 'mmseg'),
+        (dict(default_scope=None, model=dict(type=RetinaNet)), 'mmdet'),
+        (dict(default_scope=None, model=dict(type='mmdet.RetinaNet')), 'mmdet'),
+        (dict(model=dict(type=ConfigView, head=dict(type=RetinaNet))), 'mmdet'),
+        (dict(model=dict(type='Mine'), train_dataloader=dict(type='mmseg.X')), 'mmseg'),
+        (dict(model=dict(type='Mine')), 'mmengine'),
+    ],
+)
+def test_the_scope_of_a_config_that_states_none_is_that_of_its_classes(config: dict, scope: str):
+    view = ConfigView(Config(config))
+    assert view.scope == scope and (view.host is None) == (scope == 'mmengine')
+
+
+def test_defaults_of_classes_are_found_without_a_stated_scope():
+    """An assigner of mmdet names the class that computes its overlaps, without its scope."""
+    settings = dict(type=MaxIoUAssigner, pos_iou_thr=0.5, neg_iou_thr=0.4)
+    model = build_model(Config(dict(default_scope=None, model=settings)))
+    assert type(model.iou_calculator).__name__ == 'BboxOverlaps2D'
 
 
 def test_nothing_is_said_when_all_is_there(tmp_path: Path):

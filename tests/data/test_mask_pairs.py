@@ -106,6 +106,7 @@ def test_names_that_differ_in_the_same_words_are_pairs(tmp_path: Path, image: st
         ('img/{}.jpg', 'mask/{}.png', 'panoptic/{}.png'),
         ('all/{}_leftImg8bit.png', 'all/{}_labelIds.png', 'all/{}_instanceIds.png'),
         ('x/{}.jpg', 'annotations/{}.png', 'inst/{}.png'),
+        ('ds/img/{}.png', 'ds/masks_machine/{}.png', 'ds/masks_human/{}.png'),
     ],
 )
 @pytest.mark.parametrize('present', [range(2, COUNT), range(2)], ids=['most', 'few'])

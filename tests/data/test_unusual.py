@@ -1,5 +1,6 @@
 """Unusual but legal labels of every format: encodings, addresses, names, numbers after boxes."""
 
+import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -136,6 +137,37 @@ def test_of_names_that_differ_in_capitals_the_exact_one_counts(tmp_path: Path):
         'A.jpg': 1,
         'a.jpg': 2,
     }
+
+
+@pytest.mark.parametrize('sample', SAMPLES, ids=lambda sample: sample.name)
+def test_accents_of_images_and_labels_are_written_in_two_ways(tmp_path: Path, sample: Sample):
+    """As after macOS packed one of them. The names of images start with 'im'."""
+    before = read(sample.write(tmp_path))
+    images = {image.path for image in before.images}
+    composed, separate = (unicodedata.normalize(form, 'é') for form in ('NFC', 'NFD'))
+    for path in sorted(tmp_path.rglob('*'), reverse=True):  # what is in a folder before it
+        accent = composed if path in images else separate
+        if path.suffix in _TEXTS:
+            path.write_bytes(re.sub(rb'\bim(?=\d)', accent.encode(), path.read_bytes()))
+        path.rename(path.with_name(re.sub(r'\bim(?=\d)', accent, path.name)))
+    found = Content.of(read(tmp_path))
+    names = [(name.replace(composed, 'im'), *others) for name, *others in found.images]
+    assert found._replace(images=names) == Content.of(before)
+
+
+@pytest.mark.parametrize('names', [('Train', 'Validation'), ('train', 'valid'), ('TRAIN', 'Val')])
+def test_lists_of_splits_have_usual_names(tmp_path: Path, names: tuple[str, str]):
+    voc(tmp_path)
+    (lists := tmp_path / 'ImageSets' / 'Main').mkdir(parents=True)
+    for name, images in zip(names, (('im0', 'IM1'), ('im2', 'im3', 'im4', 'im5')), strict=True):
+        (lists / f'{name}.txt').write_text('\n'.join(images))
+    (lists / 'cat_train.txt').write_text('im3 1\n')  # of a class, as VOC has them
+    labels = read(tmp_path)
+    assert not labels.problems
+    splits = {image.path.stem: image.split for image in labels.images}
+    assert splits == dict(
+        im0='train', im1='train', **dict.fromkeys(('im2', 'im3', 'im4', 'im5'), 'val')
+    )
 
 
 def test_a_folder_counts_and_not_a_link_to_it(tmp_path: Path):
@@ -305,6 +337,33 @@ def test_columns_of_a_table_that_are_not_used(tmp_path: Path, old: str, new: str
     assert [line for line in labels.notes if note in line] == labels.notes and bool(note) == bool(
         labels.notes
     )
+
+
+@pytest.mark.parametrize('line', ['b.png,,,,,', 'b.png,none,,,,'])
+def test_rows_without_corners_are_images_without_objects(tmp_path: Path, line: str):
+    for name in 'ab':
+        Image.new('RGB', (64, 48)).save(tmp_path / f'{name}.png')
+    rows = ('sep=,', 'filename,class,xmin,ymin,xmax,ymax', 'a.png,cat,1,1,9,9', line)
+    (tmp_path / 'boxes.csv').write_text('\n'.join(rows))  # the first line is for Excel
+    labels = read(tmp_path)
+    assert [len(image.objects) for image in labels.images] == [1, 0] and not labels.problems
+    assert labels.classes == ['cat'] and ('none (1)' in ''.join(labels.notes)) == ('none' in line)
+
+
+def test_files_beside_those_of_instances_are_named(tmp_path: Path):
+    for name in 'ab':
+        Image.new('RGB', (64, 48)).save(tmp_path / f'{name}.png')
+        (tmp_path / f'{name}.json').write_text(one_box_each({f'{name}.png': 9}))
+    assert not read(tmp_path).notes
+    (tmp_path / 'a.json').rename(tmp_path / 'instances_a.json')
+    assert read(tmp_path).notes == ['not read, as other files are named instances: b.json']
+
+
+def test_names_of_classes_as_roboflow_writes_them_for_darknet(tmp_path: Path):
+    _yolo(tmp_path, ['1 0.5 0.5 0.2 0.2'], names='')
+    (tmp_path / 'labels' / '_darknet.labels').write_text('cat\ndog\n')
+    labels = read(tmp_path)
+    assert labels.classes == ['cat', 'dog'] and {item.label for item in objects(labels)} == {'dog'}
 
 
 def test_a_list_of_empty_polygons_is_no_mask(tmp_path: Path):

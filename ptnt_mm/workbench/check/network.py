@@ -203,6 +203,9 @@ def check_normalisation(view: ConfigView) -> Iterator[Finding]:
         starts = is_ours or (view.starting_weights is not None and not resumes)
         severity = Severity.WARNING if starts else Severity.NOTE
         yield Finding(severity, where, what, f'write mean={list(GREY)}, std={list(GREY)}')
+    elif not (isinstance(mean, Sequence) and isinstance(std, Sequence)):
+        what = f'has mean={mean} and std={std}: expected a number for each channel'
+        yield error(where, what, f'write mean={list(GREY)}, std={list(GREY)}')
     elif not all(0 < number < inf for number in std):
         what = f'std={list(std)}: images are divided by it'
         yield error(where, what, f'write numbers above 0, such as std={list(GREY)}')

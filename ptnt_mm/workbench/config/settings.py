@@ -10,8 +10,19 @@ _SHARED = ('mmengine', 'mmcv', *HOSTS, 'ptnt_mm', 'torch')
 
 
 def scope_of(config: Mapping) -> str:
-    """The scope that a config's types are looked up in."""
-    return config.get('default_scope') or 'mmengine'
+    """The scope that a config's types are looked up in.
+
+    Configs in pure Python may state none, as their types are classes: that of the first class of a
+    host is then used for the names that these classes have as defaults.
+    """
+    if scope := config.get('default_scope'):
+        return scope
+    of_types = (
+        _full_name(settings).partition('.')[0]
+        for part in ('model', 'train_dataloader', 'val_dataloader', 'test_dataloader')
+        for _, settings in dicts_within(config.get(part), part)
+    )
+    return next((scope for scope in of_types if scope in HOSTS), 'mmengine')
 
 
 def type_name(settings: Mapping) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from ptnt_mm.utils.findings import FindingKind
-from ptnt_mm.utils.text import first_few
+from ptnt_mm.utils.text import first_few, nfc
 
 Box = tuple[float, float, float, float]
 Segmentation = list[list[float]] | dict
@@ -181,8 +181,8 @@ class Labels:
         self.problems.append(Problem(file, kind, detail, label, outcome))
 
     def add_class(self, name: str) -> str:
-        """Add a class unless it exists; return its name without surrounding spaces."""
-        name = name.strip()
+        """Add a class unless it exists; return its name as it is kept."""
+        name = class_name(name)
         if name not in self.classes:
             self.classes.append(name)
         return name
@@ -192,6 +192,11 @@ class Labels:
         objects = [item for image in self.images for item in image.objects]
         masks = [item.segmentation for item in objects if item.segmentation is not None]
         return 2 * len(masks) > len(objects) and not all(map(has_four_corners, masks))
+
+
+def class_name(text: str) -> str:
+    """The name of a class in a label file, without surrounding spaces, and with usual accents."""
+    return nfc(text.strip())
 
 
 def ignored_regions(labels: Labels) -> str:

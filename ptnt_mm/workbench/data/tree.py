@@ -3,7 +3,6 @@
 import filecmp
 import os
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -14,7 +13,7 @@ from urllib.parse import unquote
 
 from ptnt_mm.deploy.decoding import FORMATS
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import first_few, printable
+from ptnt_mm.utils.text import first_few, plain, printable
 from ptnt_mm.workbench.data.encodings import as_utf8
 from ptnt_mm.workbench.data.many_files import grouped
 from ptnt_mm.workbench.data.predictions import FILE
@@ -75,15 +74,15 @@ class Tree:
 
     @cached_property
     def _by_name(self) -> dict[str, list[Path]]:
-        return grouped((_plain(image.name), image) for image in self.images)
+        return grouped((plain(image.name), image) for image in self.images)
 
     @cached_property
     def _by_stem(self) -> dict[str, list[Path]]:
-        return grouped((_plain(image.stem), image) for image in self.images)
+        return grouped((plain(image.stem), image) for image in self.images)
 
     def with_stem(self, stem: str) -> list[Path]:
         """The images with a name, whatever its case and their suffix."""
-        return self._by_stem.get(_plain(stem), [])
+        return self._by_stem.get(plain(stem), [])
 
     def with_suffix(self, *suffixes: str) -> list[Path]:
         """The files with one of these suffixes, in lower case."""
@@ -159,8 +158,8 @@ class Tree:
             if path.suffix.lower() in FORMATS and self.holds(path) and path.is_file():
                 return path
         last = PurePosixPath(parts[-1])  # 'v1.0' has no suffix
-        stem = _plain(last.stem if last.suffix.lower() in FORMATS else last.name)
-        known = self._by_name.get(_plain(parts[-1])) or self._by_stem.get(stem) or []
+        stem = plain(last.stem if last.suffix.lower() in FORMATS else last.name)
+        known = self._by_name.get(plain(parts[-1])) or self._by_stem.get(stem) or []
         known = [image for image in known if not self._replaces(image, parts, near)]
         return self._nearest(known, [part for part in parts if part != '..'], near, split)
 
@@ -225,7 +224,7 @@ class Tree:
     def why_not_found(self, name: str, near: Path) -> str:
         """Why :meth:`find_image` found nothing."""
         shown = printable(name)
-        base = _plain(re.split(r'[\\/]+', name)[-1])
+        base = plain(re.split(r'[\\/]+', name)[-1])
         several = self._by_name.get(base) or self._by_stem.get(PurePosixPath(base).stem) or []
         if len(several) > 1:
             where = self.first_few(several)
@@ -253,11 +252,6 @@ def _common_end(one: Sequence[str], other: Sequence[str]) -> int:
     """The number of names at the end of two paths that are equal, whatever their case."""
     pairs = zip(reversed(_folded(one)), reversed(_folded(other)), strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-
-
-def _plain(name: str) -> str:
-    """A name, whatever its case and whichever way its accents are written."""
-    return unicodedata.normalize('NFC', name.casefold())
 
 
 def _path_of_address(name: str) -> str:

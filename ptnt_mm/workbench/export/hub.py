@@ -19,6 +19,7 @@ from ptnt_mm.weights.reader.files import is_address
 from ptnt_mm.weights.reader.hub import WEIGHTS, read_address, require_hub, why_refused
 from ptnt_mm.weights.reader.read import read_checkpoint
 from ptnt_mm.workbench.config.hosts import HOSTS
+from ptnt_mm.workbench.config.settings import scope_of
 from ptnt_mm.workbench.config.stored import stored_config
 from ptnt_mm.workbench.engine.scalar_logs import metrics_of, read_training_log
 from ptnt_mm.workbench.export.privacy import check_traces, without_traces
@@ -82,7 +83,7 @@ def prepare(file: str, repository: str) -> tuple[dict[str, bytes], list[str]]:
     meta = checkpoint.get('meta') or {}
     settings, changes = without_traces(stored_config(meta.get('cfg', '')).to_dict())
     metrics = {} if is_address(file) else _metrics(Path(file).parent, meta)
-    host = HOSTS.get(settings.get('default_scope'))
+    host = HOSTS.get(scope_of(settings))
     facts = dict(
         library='ptnt_mm',
         version=__version__,

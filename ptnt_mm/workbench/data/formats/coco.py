@@ -51,6 +51,9 @@ def _read(tree: Tree) -> Labels:
         groups |= {str(e.get('supercategory')) for e in lists[2] if isinstance(e, dict)}
     labels = collector.finish()
     _drop_groups(labels, groups)
+    if others := set(_all_files(tree)) - set(_files(tree)):
+        what = f'not read, as other files are named instances: {tree.first_few(sorted(others))}'
+        labels.notes.append(what)
     return labels
 
 
@@ -74,9 +77,16 @@ def _lists(file: Path) -> list[list]:
 
 def _files(tree: Tree) -> list[Path]:
     """The files of objects; if some are named instances, as in COCO, others are ignored."""
-    files = tree.containing('.json', *_KEYS, without=_PANOPTIC)
-    instances = [file for file in files if 'instances' in file.name]
-    return instances or files
+    files = _all_files(tree)
+    return list(filter(_is_of_instances, files)) or files
+
+
+def _all_files(tree: Tree) -> list[Path]:
+    return tree.containing('.json', *_KEYS, without=_PANOPTIC)
+
+
+def _is_of_instances(file: Path) -> bool:
+    return 'instances' in file.name
 
 
 def _add(collector: Collector, file: Path, images: list, annotations: list, categories: list):

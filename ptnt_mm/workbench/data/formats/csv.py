@@ -170,6 +170,7 @@ def _add(collector: Collector, table: _Table) -> None:
         labels.report(table.file, 'rows that name no image', f'line {line}')
     split = split_in(table.file.stem) or collector.tree.split_of(table.file)
     unknown: Counter[str] = Counter()
+    without: Counter[str] = Counter()
     for name, found in by_image.items():
         _, first = found[0]
         stated_split = layout.cell(first, 'split')
@@ -181,6 +182,11 @@ def _add(collector: Collector, table: _Table) -> None:
         image = collector.image(table.file, path, own, stated, name)
         if image is not None:
             collector.add(table.file, image, _objects(labels, table, found, image.size))
+        if not _has_corners(layout, found):
+            without.update(filter(None, {layout.cell(row, 'class') for _, row in found}))
+    if names := [f'{name} ({number:,})' for name, number in without.items()]:
+        what = 'images whose rows have no corners are without objects, whatever their class'
+        labels.notes.append(f'{table.file.name}: {what}: {first_few(names)}')
     if others := [f'{name} ({counted(number, "image")})' for name, number in unknown.items()]:
         what = 'splits other than train, val and test are not used'
         labels.notes.append(f'{table.file.name}: {what}: {first_few(others)}')
@@ -190,6 +196,8 @@ def _objects(
     labels: Labels, table: _Table, rows: list[tuple[int, list[str]]], size: tuple[int, int]
 ) -> Iterator[LabelledObject]:
     layout = table.layout
+    if not _has_corners(layout, rows):
+        return
     for line, row in rows:
         label = layout.cell(row, 'class') if 'class' in layout.columns else ONLY_CLASS
         texts = [layout.cell(row, role) for role in _CORNERS]
@@ -198,8 +206,6 @@ def _objects(
         if len(row) != layout.count:
             what = f'{len(row)} instead of {layout.count} in {shown}'
             labels.report(table.file, 'rows with a different number of columns', what, label)
-        elif not any(texts) and layout.cell(row, 'class') == '':
-            continue  # an image without objects
         elif not label:
             labels.report(table.file, 'objects without a class', shown)
         elif not all(map(math.isfinite, corners)):
@@ -208,6 +214,11 @@ def _objects(
             scale = (1, 1) if layout.in_pixels else size
             scaled = (value * scale[i % 2] for i, value in enumerate(corners))
             yield LabelledObject(label, box_between(*scaled))
+
+
+def _has_corners(layout: _Layout, rows: list[tuple[int, list[str]]]) -> bool:
+    """Whether any row of an image has a corner; else it has no objects, whatever its class says."""
+    return any(layout.cell(row, role) for _, row in rows for role in _CORNERS)
 
 
 def _layout(rows: list[list[str]]) -> _Layout | None:
@@ -276,8 +287,10 @@ def _is_unicode(content: bytes) -> bool:
 def _decoded(content: bytes) -> str:
     """Text as spreadsheets write it: UTF-8, UTF-16 with its mark, or Windows-1252."""
     if is_utf16(content):
-        return content.decode('utf-16', 'replace')
-    return content.decode('utf-8-sig' if _is_unicode(content) else 'cp1252', 'replace')
+        text = content.decode('utf-16', 'replace')
+    else:
+        text = content.decode('utf-8-sig' if _is_unicode(content) else 'cp1252', 'replace')
+    return re.sub(r'^sep=.(?=\r?\n)', '', text)  # tells Excel the delimiter
 
 
 FORMAT = Format(

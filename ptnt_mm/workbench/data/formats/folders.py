@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import counted, first_few
+from ptnt_mm.utils.text import counted, first_few, nfc
 from ptnt_mm.workbench.data.labels import Labels
 from ptnt_mm.workbench.data.many_files import grouped
 from ptnt_mm.workbench.data.reading.collector import Collector
@@ -118,7 +118,7 @@ def _read(tree: Tree) -> Labels:
             continue
         image = collector.image(path, path, split)
         if image is not None:
-            collector.set(replace(image, label=name.strip(), split=split))
+            collector.set(replace(image, label=name, split=split))
     labels = collector.finish()
     labels.classes = sorted({image.label for image in labels.images})
     labels.notes += [*level.notes, *_note_flat(tree, labels)]
@@ -149,7 +149,7 @@ def _placed(tree: Tree) -> Placed:
     for image in tree.images:
         folders = tree.folders(image)
         of_path = [splits.get(folder) for folder in _with_above(folders)]
-        kept = (name for name, split in zip(folders, of_path, strict=True) if not split)
+        kept = (nfc(name) for name, split in zip(folders, of_path, strict=True) if not split)
         placed[image] = next(filter(None, of_path), None), tuple(kept)
     return placed
 

@@ -15,7 +15,7 @@ import yaml
 
 from ptnt_mm.deploy.decoding import FORMATS
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import counted, first_few
+from ptnt_mm.utils.text import counted, first_few, plain
 from ptnt_mm.workbench.data.boxes import CENTRE_AND_SIZE
 from ptnt_mm.workbench.data.coco import why_shifted
 from ptnt_mm.workbench.data.labels import LabelledImage, Labels, Outcome
@@ -32,7 +32,7 @@ from ptnt_mm.workbench.data.reading.format import Format
 from ptnt_mm.workbench.data.reading.yolo_lines import lengths_of_boxes, objects_of
 from ptnt_mm.workbench.data.tree import Tree, split_named
 
-_NAME_LISTS = ('classes.txt', 'obj.names', 'labels.txt')
+_NAME_LISTS = ('classes.txt', 'obj.names', 'labels.txt', '_darknet.labels')
 _LINE = re.compile(r'\s*\d+(\.0*)?(\s+[-+.\deE]+){4,}\s*')
 _SPLITS = ('train', 'val', 'test')
 _LABELS_OF = {'images': 'labels', 'Images': 'Labels', 'IMAGES': 'LABELS'}
@@ -215,7 +215,7 @@ def _read(tree: Tree) -> Labels:
     _note_other_settings(settings, others, labels)
     if not names.numbers:
         labels.notes.append('there are no class names: write them to classes.txt, one per line')
-    _report_strays(tree, homes, labels, {path.stem for path, _ in images})
+    _report_strays(tree, homes, labels, {plain(path.stem) for path, _ in images})
     collector.finish()
     if not names.numbers:
         labels.classes.sort(key=lambda name: int(name.removeprefix('class ')))
@@ -334,7 +334,7 @@ def _names(tree: Tree, settings: _Settings, labels: Labels) -> _Names:
         place = settings.path_of(given, 'train')
         given = _lines(place, labels) if place is not None else []
     if not given:
-        for file in tree.with_suffix('.txt', '.names'):
+        for file in tree.with_suffix('.txt', '.names', '.labels'):
             if file.name in _NAME_LISTS:
                 lists.setdefault(file.parent, _numbered(_lines(file, labels)))
     names = _Names(_numbered(given or []), lists)
@@ -478,9 +478,9 @@ def _of_list(tree: Tree, file: Path, labels: Labels, split: str) -> Iterator[Pat
 
 
 def _texts_elsewhere(tree: Tree, usual: Mapping[Path, Path]) -> dict[Path, Path]:
-    """The text files whose path differs from that of one image in the name of one folder.
+    """The text files whose path differs from that of one image in the name of one folder at most.
 
-    Not every tool calls the folders ``images`` and ``labels``.
+    Not every tool calls the folders ``images`` and ``labels``, or writes accents alike.
     """
     known, found = set(usual.values()), {}
     for text in tree.with_suffix('.txt'):
@@ -493,7 +493,7 @@ def _texts_elsewhere(tree: Tree, usual: Mapping[Path, Path]) -> dict[Path, Path]
 
 def _is_parallel(image: Path, text: Path) -> bool:
     ours, theirs = image.parts[:-1], text.parts[:-1]
-    return len(ours) == len(theirs) and sum(map(ne, ours, theirs)) == 1
+    return len(ours) == len(theirs) and sum(map(ne, ours, theirs)) <= 1
 
 
 def _usual_text(image: Path) -> Path:
@@ -538,7 +538,7 @@ def _report_strays(tree: Tree, homes: _Homes, labels: Labels, used: Collection[s
         if file.with_suffix('') not in of_images and _looks_like_labels(file)
     )
     for folder, files in strays.items():
-        if all(file.stem in used for file in files):
+        if all(plain(file.stem) in used for file in files):
             # Predictions, or a copy: one line for all.
             detail = counted(len(files), 'file')
             labels.report(folder, 'label files in a folder without images', detail)

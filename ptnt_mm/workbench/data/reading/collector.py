@@ -35,6 +35,7 @@ from ptnt_mm.workbench.data.labels import (
     Labels,
     Outcome,
     box_between,
+    class_name,
 )
 from ptnt_mm.workbench.data.many_files import grouped
 from ptnt_mm.workbench.data.masks import usable
@@ -197,13 +198,15 @@ class Collector:
                 detail = f'{item.label} in {image.path.name}{f": {why}" if why else ""}'
                 outcome = rule.outcome if mask else Outcome.AS_BOX
                 self.labels.report(file, rule.what, detail, item.label, outcome)
-            item = replace(item, segmentation=mask)
+            item = replace(item, label=class_name(item.label), segmentation=mask)
             self._written.append(_Written(file, image, item))
         if len(self.labels.problems) > problems:
             self._emptied.add(image.path)
 
     def set(self, image: LabelledImage) -> None:
         """Replace the entry of an image."""
+        if image.label is not None:
+            image = replace(image, label=class_name(image.label))
         self._images[image.path] = image
 
     def drop(self, image: LabelledImage) -> None:

@@ -13,6 +13,7 @@ from typing import TypeVar
 import numpy as np
 
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import nfc
 from ptnt_mm.workbench.data.class_masks import read_thinned
 from ptnt_mm.workbench.data.many_files import grouped
 from ptnt_mm.workbench.data.tree import Tree, split_named
@@ -27,7 +28,7 @@ _IMAGE = re.compile(
 _MASK_OR_IMAGE = re.compile(f'{_MASK.pattern}|{_IMAGE.pattern}')
 _PAINTED = re.compile(r'viz|visual.*|overlays?|overlaid|blend.*|preview|painted|drawn')
 _OF_OBJECTS = re.compile(r'\w*object|inst|instances?|panoptic|tra|track\w*')
-_COLOURED = re.compile(r'colou?r(s|ed)?|rgb')
+_COLOURED = re.compile(r'colou?r(s|ed)?|rgb|human')  # masks_human, beside masks_machine
 _BY_HAND = re.compile(r'manual|truths?')
 _RUNS = 'runs'  # the folder of YOLO's results
 
@@ -256,7 +257,7 @@ def _pictures(tree: Tree) -> list[_Picture]:
 
 def words_of(text: str) -> Words:
     """SegmentationClass_01b -> segmentation, class, 01, b."""
-    return tuple(_WORD.findall(_ANNOT.sub(' ', _CAMEL.sub(' ', text)).casefold()))
+    return tuple(_WORD.findall(_ANNOT.sub(' ', _CAMEL.sub(' ', nfc(text))).casefold()))
 
 
 def is_of_masks(word: str) -> bool:

@@ -99,7 +99,7 @@ def objects_of(
             continue
         coordinates = values[1:_BOX] if len(values) in lengths else values[1:]
         if max(coordinates) > _FAR:
-            what = 'objects in pixels, where YOLO has fractions of the image'
+            what = 'objects in pixels or percent, where YOLO has fractions of the image'
             labels.report(file, what, shown, label)
             continue
         if len(coordinates) % 2:

@@ -183,7 +183,7 @@ class TrainingRun:
     def _reading(self) -> tuple['type[DetectionReport | SegmentationReport]', dict]:
         """The class of the report, and the settings of the evaluator that it reads from."""
         if self.task is None:
-            scope = self.config.get('default_scope')
+            scope = self.view.scope
             raise UserError(f'reports read predictions of mmdet and mmseg, not of {scope}')
         # Importing a report imports its host.
         import_host(self.view.scope)
