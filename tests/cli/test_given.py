@@ -15,6 +15,8 @@ CONFIG = 'retinanet_ptnt_s_1x'
 WRONG = [
     ('train gone', 'no config file gone'),
     (f'train {CONFIG[:-1]}', f"did you mean '{CONFIG}'"),
+    (f'train {"x" * 300}', 'xxx: File name too long'),
+    (f'train {CONFIG} --work-dir {"x" * 300}', 'xxx: File name too long'),
     (f'train {CONFIG} --pretrained ptnt_s_82.0.pth.tar', 'open https://pan.*password v5w5'),
     (f'train {CONFIG} --pretrained ptnt_s', 'open https://pan.*password v5w5'),
     (f'train {CONFIG} --data-root gone', 'there is no folder gone'),

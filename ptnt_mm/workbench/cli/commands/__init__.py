@@ -16,6 +16,7 @@ from importlib import import_module
 from operator import attrgetter
 
 from ptnt_mm.utils.declarations import declared, names_in
+from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.cli.arguments import Command
 
 COMMANDS: dict[str, Command] = {
@@ -32,7 +33,10 @@ def run(name: str, args: Namespace) -> int | None:
     from ptnt_mm.workbench.cli.given import check_given
 
     command = import_module(f'{__name__}.{name.replace("-", "_")}')
-    check_given(args)
-    if hasattr(command, 'check_arguments'):
-        command.check_arguments(args)
+    try:
+        check_given(args)
+        if hasattr(command, 'check_arguments'):
+            command.check_arguments(args)
+    except OSError as error:  # of a path, such as a name that is too long
+        raise UserError(f'{error.filename}: {error.strerror}') from error
     return command.run(args)
