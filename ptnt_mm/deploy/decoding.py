@@ -110,7 +110,7 @@ def read_rgb(file: Path | str, value_range: Range | None = None) -> np.ndarray:
             if why := why_garbled(stored):
                 raise ValueError(why)
             if value_range is None or bits_of(stored) <= 8:
-                return _to_rgb(stored)
+                return _to_rgb(stored, _white(stored))
         return scaled(read_values(Path(file).read_bytes()), value_range)[..., ::-1].copy()
     except UnidentifiedImageError as error:
         raise UserError(f'{file} {why_not_an_image(Path(file))}') from error
@@ -133,13 +133,15 @@ def pillow_rgb(image: Image.Image, value_range: Range | None = None) -> np.ndarr
     return np.dstack([levels] * 3)
 
 
-def _to_rgb(stored: Image.Image) -> np.ndarray:
-    """The pixels of an image as it is opened, rotated by its EXIF data, (H, W, 3) uint8, RGB."""
-    bits, white = bits_of(stored), _white(stored)  # which are forgotten when it is decoded
-    image = _upright(stored)
+def _to_rgb(stored: Image.Image, white: int | None = None) -> np.ndarray:
+    """The pixels of an image as it is opened, rotated by its EXIF data, (H, W, 3) uint8, RGB.
+
+    ``white`` is that of :func:`_white`, to undo Pillow's stretching.
+    """
+    bits, image = bits_of(stored), _upright(stored)  # which forgets the format
     if white is not None:
         values = _unstretched(np.asarray(image), white)
-        image = Image.fromarray(values if bits == 8 else _to_8_bits(values))
+        image = Image.fromarray(values if white <= 255 else _to_8_bits(values))
     elif image.mode.startswith(('I', 'F')):
         image = Image.fromarray(_to_8_bits(np.asarray(image)))
     if image.mode == 'CMYK' and stored.format == 'JPEG':
@@ -222,13 +224,14 @@ def bits_of(image: Image.Image) -> int:
 
 
 def _white(image: Image.Image) -> int | None:
-    """The value in a PGM or PPM that Pillow stretches to 255 or 65535; None if it stretches none.
+    """The value of white in a PGM or PPM if Pillow stretches it to 255 or 65535, and OpenCV not.
 
-    OpenCV leaves the values as they are.
+    OpenCV stretches only those that are written as text, and only to 255.
     """
     name, arguments = _decoder(image)
-    is_number = name in ('ppm', 'ppm_plain') and isinstance(arguments[-1], int)
-    return arguments[-1] if is_number else None
+    if name not in ('ppm', 'ppm_plain') or not isinstance(arguments[-1], int):
+        return None
+    return None if name == 'ppm_plain' and arguments[-1] <= 255 else arguments[-1]
 
 
 def _decoder(image: Image.Image) -> tuple[str, tuple]:

@@ -36,7 +36,7 @@ def load_openvino(file: Path, threads: int, precision: str) -> Run:
         options['INFERENCE_NUM_THREADS'] = threads
     compiled = openvino.Core().compile_model(file, 'CPU', options)
     names = [output.get_any_name() for output in compiled.outputs]
-    requests = threading.local()  # the next call overwrites a request's results
+    requests = threading.local()  # a request has the results of one call, so each thread has one
 
     def run(inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         if not hasattr(requests, 'own'):

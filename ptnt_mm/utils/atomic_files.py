@@ -29,7 +29,7 @@ def write_atomically(file: Path, content: bytes | str) -> None:
             f'{file} cannot be written: a name is not UTF-8, near {near}: rename the file or folder'
         ) from error
     partial = temporary_name(file, _PARTIAL)
-    try:
+    with _written(file):
         file.parent.mkdir(parents=True, exist_ok=True)
         try:
             with partial.open('wb') as stream:
@@ -39,14 +39,15 @@ def write_atomically(file: Path, content: bytes | str) -> None:
             os.replace(partial, file)
         finally:
             partial.unlink(missing_ok=True)
-    except OSError as error:
-        raise UserError(f'{file} cannot be written: {error.strerror}') from error
 
 
 def remove_partials(folder: Path) -> None:
-    """Remove the files of processes killed while writing; no other may be writing here."""
+    """Remove files and folders of processes killed while writing; no other may be writing here."""
     for partial in folder.glob(f'.*.{_PARTIAL}-*'):
-        partial.unlink(missing_ok=True)
+        if partial.is_dir():
+            shutil.rmtree(partial, ignore_errors=True)
+        else:
+            partial.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -81,16 +82,31 @@ def files_written_atomically(*files: Path) -> Iterator[Path]:
 
     Args:
         files: Files of one folder, in the order in which they are put in place.
+
+    Raises:
+        UserError: if the folder cannot be written to.
     """
-    building = temporary_name(files[-1], _PARTIAL)
+    # Building may take minutes, so `remove_partials` must not find the folder.
+    building = temporary_name(files[-1], 'building')
     shutil.rmtree(building, ignore_errors=True)  # a killed process may have had the same number
     try:
-        building.mkdir()
+        with _written(files[-1]):
+            building.mkdir()
         yield building
-        for file in files:
-            os.replace(building / file.name, file)
+        with _written(files[-1]):
+            for file in files:
+                os.replace(building / file.name, file)
     finally:
         shutil.rmtree(building, ignore_errors=True)
+
+
+@contextmanager
+def _written(file: Path) -> Iterator[None]:
+    """Convert an OSError to a UserError."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f'{file} cannot be written: {error.strerror}') from error
 
 
 def check_room(folder: Path) -> None:
@@ -119,8 +135,11 @@ def check_new(file: Path, overwrite: bool) -> None:
     """Check before the work starts that its result may be written to ``file``.
 
     Raises:
-        UserError: if the file exists and ``overwrite`` is not set, or if its folder is missing.
+        UserError: if the file exists and ``overwrite`` is not set, if it is a folder, or if its
+            folder is missing.
     """
+    if file.is_dir():
+        raise UserError(f'{file} is a folder: choose another name')
     if file.exists() and not overwrite:
         raise UserError(f'{file} exists: choose another name, or pass `overwrite=True`')
     if not file.parent.is_dir():

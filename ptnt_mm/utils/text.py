@@ -2,10 +2,13 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from string import ascii_letters
+from typing import TypeVar
+
+T = TypeVar('T')
 
 _LISTED = 20  # maximum number of known names to list
 _LETTERS = f'{ascii_letters}_'
@@ -48,13 +51,26 @@ def unknown_name(what: str, name: object, known: Iterable[str]) -> str:
 
 
 def nfc(text: str) -> str:
-    """A text with each accent in one character with its letter; macOS writes two."""
+    """A text with accented letters as single characters; macOS separates letter and accent."""
     return unicodedata.normalize('NFC', text)
 
 
-def plain(name: str) -> str:
-    """A name, whatever its case and whichever way its accents are written."""
+def name_key(name: str) -> str:
+    """A key that is equal for names that differ only in capitals or in how accents are written."""
     return nfc(name.casefold())
+
+
+def finder(items: Mapping[str, T]) -> Callable[[str], T | None]:
+    """Find items by name: the one that is written so, or the only one with the same key."""
+    exact, by_key = {nfc(name): item for name, item in items.items()}, {}
+    for name in exact:
+        by_key.setdefault(name_key(name), []).append(name)
+
+    def find(name: str) -> T | None:
+        alike = by_key.get(name_key(name), [])
+        return exact.get(nfc(name)) or (exact[alike[0]] if len(alike) == 1 else None)
+
+    return find
 
 
 def folded(name: str) -> str:

@@ -13,6 +13,10 @@ from ptnt_mm.workbench.config.build import build_model
 from ptnt_mm.workbench.config.view import ConfigView, DataSet
 
 
+class Mine(RetinaNet):
+    """A detector of a user."""
+
+
 def _config(root: Path) -> Config:
     dataset = dict(data_root=f'{root}/', ann_file='train.json', data_prefix=dict(img='train/'))
     return Config(dict(train_dataloader=dict(dataset=dataset)))
@@ -25,7 +29,18 @@ def _config(root: Path) -> Config:
         (dict(default_scope=None, model=dict(type=RetinaNet)), 'mmdet'),
         (dict(default_scope=None, model=dict(type='mmdet.RetinaNet')), 'mmdet'),
         (dict(model=dict(type=ConfigView, head=dict(type=RetinaNet))), 'mmdet'),
-        (dict(model=dict(type='Mine'), train_dataloader=dict(type='mmseg.X')), 'mmseg'),
+        (
+            dict(model=dict(type='Mine'), train_dataloader=dict(dataset=dict(type='mmseg.X'))),
+            'mmseg',
+        ),
+        (dict(model=dict(type=Mine, backbone=dict(type='mmpretrain.ConvNeXt'))), 'mmdet'),
+        (
+            dict(
+                model=dict(type='Mine', backbone=dict(type='mmpretrain.ConvNeXt')),
+                val_dataloader=dict(dataset=[dict(type='mmdet.CocoDataset')]),
+            ),
+            'mmdet',
+        ),
         (dict(model=dict(type='Mine')), 'mmengine'),
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 from inference.samples import photograph
 from PIL import Image
 
-from ptnt_mm.deploy.decoding import read_rgb, read_values
+from ptnt_mm.deploy.decoding import pillow_rgb, read_rgb, read_values
 from ptnt_mm.utils.errors import UserError
 
 PIXELS = photograph(12, 20)
@@ -92,21 +92,31 @@ def test_alpha_of_sixteen_bits_is_dropped_as_the_hosts_do(tmp_path: Path):
     np.testing.assert_array_equal(read_rgb(file), PIXELS)
 
 
-def netpbm(values: np.ndarray, white: int, file: Path) -> Path:
+def netpbm(values: np.ndarray, white: int, file: Path, as_text: bool = False) -> Path:
     """A PGM or PPM, which states the value of white."""
-    kind, (height, width) = (5, 6)[values.ndim == 3], values.shape[:2]
-    stored = values.astype('>u2' if white > 255 else np.uint8)
-    file.write_bytes(f'P{kind} {width} {height} {white} '.encode() + stored.tobytes())
+    kind, (height, width) = (5, 6)[values.ndim == 3] - 3 * as_text, values.shape[:2]
+    stored = values.astype('>u2' if white > 255 else np.uint8).tobytes()
+    content = ' '.join([*map(str, values.ravel()), '']).encode() if as_text else stored
+    file.write_bytes(f'P{kind} {width} {height} {white} '.encode() + content)
     return file
 
 
 @pytest.mark.parametrize('white', [1, 100, 255, 1023, 4095, 65535])
 @pytest.mark.parametrize('pixels', [GREY, PIXELS], ids=['grey', 'colour'])
-def test_values_are_not_stretched_to_a_stated_white(white: int, pixels: np.ndarray, tmp_path: Path):
+@pytest.mark.parametrize('as_text', [False, True], ids=['binary', 'text'])
+def test_a_stated_white_is_what_the_hosts_make_of_it(
+    white: int, pixels: np.ndarray, as_text: bool, tmp_path: Path
+):
     values = pixels.astype(np.int64) * white // 255
-    file = netpbm(values, white, tmp_path / 'x.ppm')
-    theirs = cv2.imread(str(file))[..., ::-1]
-    np.testing.assert_allclose(read_rgb(file).astype(int), theirs, atol=white > 255, rtol=0)
+    file = netpbm(values, white, tmp_path / 'x.ppm', as_text)
+    theirs = cv2.imread(str(file))[..., ::-1].astype(int)
+    np.testing.assert_allclose(read_rgb(file), theirs, atol=as_text or white > 255, rtol=0)
+
+
+def test_a_decoded_picture_is_the_same_as_before(tmp_path: Path):
+    with Image.open(netpbm(GREY // 3, 85, tmp_path / 'x.pgm')) as picture:
+        first = pillow_rgb(picture)
+        np.testing.assert_array_equal(pillow_rgb(picture), first)
 
 
 def test_values_of_twelve_bits_are_those_that_opencv_reads(tmp_path: Path, monkeypatch):

@@ -60,8 +60,12 @@ def test_links_are_followed_once_and_earlier_results_left_out(tmp_path: Path):
     (tmp_path / 'in/found/predictions.json').write_text('{"format": "ptnt_mm predictions 1"}')
     (tmp_path / 'in/a/linked').symlink_to(tmp_path / 'elsewhere')
     (tmp_path / 'elsewhere/loop').symlink_to(tmp_path / 'in')
+    (tmp_path / 'in/a/up').symlink_to(tmp_path)
+    (tmp_path / 'in/a/linked too').symlink_to(tmp_path / 'elsewhere')
     files = [name.as_posix() for name in find_images(tmp_path / 'in').files]
     assert files == ['a/1.png', 'a/linked/2.png', 'drawn/3.png']
+    with pytest.raises(UserError, match='found contains only results of ptnt infer'):
+        find_images(tmp_path / 'in' / 'found')
 
 
 @pytest.mark.parametrize('name', ['x.jpg', 'x.PNG', 'x.pgm', 'x.tiff', 'x.webp', 'x.bmp', 'x'])

@@ -170,6 +170,29 @@ def test_lists_of_splits_have_usual_names(tmp_path: Path, names: tuple[str, str]
     )
 
 
+def test_lists_with_the_usual_names_come_first(tmp_path: Path):
+    voc(tmp_path)
+    (lists := tmp_path / 'ImageSets' / 'Main').mkdir(parents=True)
+    for name, images in dict(train='0123', val='45', dev='0', train_2='5').items():
+        (lists / f'{name}.txt').write_text('\n'.join(f'im{i}' for i in images))
+    labels = read(tmp_path)
+    assert not labels.problems
+    assert [image.split for image in labels.images] == ['train'] * 4 + ['val'] * 2
+
+
+def test_names_that_differ_only_in_capitals_are_two(tmp_path: Path):
+    (lists := tmp_path / 'ImageSets' / 'Main').mkdir(parents=True)
+    voc(tmp_path)
+    for folder, suffix in (('JPEGImages', 'png'), ('Annotations', 'xml')):
+        for i in range(2):
+            file = tmp_path / folder / f'im{i}.{suffix}'
+            file.with_name(f'IM{i}.{suffix}').write_bytes(file.read_bytes().replace(b'im', b'IM'))
+    (lists / 'train.txt').write_text('im0\nim1\n')
+    (lists / 'val.txt').write_text('IM0\nIM1\n')
+    splits = {image.path.stem: image.split for image in read(tmp_path).images}
+    assert splits == dict(im0='train', im1='train', IM0='val', IM1='val')
+
+
 def test_a_folder_counts_and_not_a_link_to_it(tmp_path: Path):
     """The names of folders may be those of classes."""
     for i, name in enumerate(('cat', 'dog')):
@@ -350,13 +373,25 @@ def test_rows_without_corners_are_images_without_objects(tmp_path: Path, line: s
     assert labels.classes == ['cat'] and ('none (1)' in ''.join(labels.notes)) == ('none' in line)
 
 
+@pytest.mark.parametrize('line', ['b.png', 'b.png,ca', 'b.png,dog,,,'])
+def test_a_row_that_was_cut_off_is_no_image_without_objects(tmp_path: Path, line: str):
+    for name in 'ab':
+        Image.new('RGB', (64, 48)).save(tmp_path / f'{name}.png')
+    rows = ('filename,class,xmin,ymin,xmax,ymax', 'a.png,cat,1,1,9,9', line)
+    (tmp_path / 'boxes.csv').write_text('\n'.join(rows))
+    labels = read(tmp_path)
+    assert [image.path.name for image in labels.images] == ['a.png']
+    assert any('different number of columns' in problem.title for problem in labels.problems)
+
+
 def test_files_beside_those_of_instances_are_named(tmp_path: Path):
     for name in 'ab':
         Image.new('RGB', (64, 48)).save(tmp_path / f'{name}.png')
         (tmp_path / f'{name}.json').write_text(one_box_each({f'{name}.png': 9}))
     assert not read(tmp_path).notes
     (tmp_path / 'a.json').rename(tmp_path / 'instances_a.json')
-    assert read(tmp_path).notes == ['not read, as other files are named instances: b.json']
+    expected = ['not read, because other files are named instances: b.json']
+    assert read(tmp_path).notes == expected
 
 
 def test_names_of_classes_as_roboflow_writes_them_for_darknet(tmp_path: Path):

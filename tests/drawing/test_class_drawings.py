@@ -94,7 +94,7 @@ def test_what_is_no_class_stays_as_it_is(draw_classes: Draw):
 
 def test_an_image_of_one_row_is_not_enlarged_without_end(draw_classes: Draw):
     shown = dict(pred_score=torch.ones(1), pred_label=torch.zeros(1, dtype=torch.int64))
-    for size, enlarged in (((1, 300), (13, 3900)), ((1, 9000), (1, 9000)), ((64, 64), (256, 256))):
+    for size, enlarged in (((1, 300), (13, 3900)), ((1, 9000), (2, 18000)), ((64, 64), (256, 256))):
         drawn = draw_classes(np.zeros((*size, 3), np.uint8), NAMED, 1, **shown)
         assert drawn.shape[:2] == enlarged
 

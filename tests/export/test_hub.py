@@ -129,9 +129,11 @@ SHORTENED = {
     r'C:\Users\ada\x': 'x',
     r'\\server\share\x': 'x',
     'a /home/ada/b c': 'a b c',
+    '/data/a.json /data/b.json': 'a.json b.json',
+    '/usr/bin/curl https://ada:secret@host': 'curl https://host',
     ('/a/b', 1): ('b', 1),
 }
-KEPT = ['data/coco/', '../x', 's3://bucket/x', 'mean / std']
+KEPT = ['data/coco/', '../x', 's3://bucket/x', 'mean / std', '/ 255', '/']
 
 
 def test_absolute_paths_are_shortened(hub: Hub, tmp_path: Path, capsys: pytest.CaptureFixture):

@@ -7,6 +7,7 @@ import pytest
 
 from ptnt_mm.utils.atomic_files import (
     check_new,
+    files_written_atomically,
     fitted_name,
     folder_written_atomically,
     remove_partials,
@@ -64,6 +65,33 @@ def test_an_existing_file_is_not_replaced_unasked(tmp_path: Path):
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path):
     with pytest.raises(UserError, match='there is no folder .*nowhere'):
         check_new(tmp_path / 'nowhere' / 'file', overwrite=False)
+
+
+def test_a_folder_is_not_replaced_by_a_file(tmp_path: Path):
+    with pytest.raises(UserError, match='is a folder: choose another name'):
+        check_new(tmp_path, overwrite=True)
+
+
+def test_files_take_their_places_together(tmp_path: Path):
+    weights, model = tmp_path / 'x.bin', tmp_path / 'x.xml'
+    model.write_text('earlier')
+    with files_written_atomically(weights, model) as folder:
+        for file in (weights, model):
+            (folder / file.name).write_text(file.name)
+        assert model.read_text() == 'earlier' and not weights.exists()
+        remove_partials(tmp_path)
+    assert [file.read_text() for file in (weights, model)] == ['x.bin', 'x.xml']
+    with pytest.raises(KeyboardInterrupt), files_written_atomically(weights, model) as folder:
+        (folder / 'x.xml').write_text('half')
+        raise KeyboardInterrupt
+    assert sorted(path.name for path in tmp_path.iterdir()) == ['x.bin', 'x.xml']
+    assert model.read_text() == 'x.xml'
+
+
+def test_files_in_a_folder_that_is_gone(tmp_path: Path):
+    file = tmp_path / 'gone' / 'x.onnx'
+    with pytest.raises(UserError, match='x.onnx cannot be written'), files_written_atomically(file):
+        pass
 
 
 def test_text_that_is_not_utf_8(tmp_path: Path):

@@ -21,7 +21,7 @@ from ptnt_mm.workbench.config.zoo import find_config
 def check_given(args: Namespace) -> None:
     """Raise a UserError if files, folders or packages that are given are not there.
 
-    The module of a command checks what no other command has.
+    Arguments are known by their names here; a command's own module checks what depends on several.
     """
     given = {key: value for key, value in vars(args).items() if value is not None}
     for key, check in _OF_ALL.items():
@@ -52,7 +52,8 @@ def _launcher(launcher: str) -> None:
         require_started(launcher)
 
 
-def _config(config: str | Path) -> None:
+def check_config(config: str | Path) -> None:
+    """Refuse a config, a project or an exported file that is not there."""
     file = Path(config)
     if file.suffix in ('.yaml', '.yml') and _names_images(file):
         raise UserError(
@@ -81,8 +82,7 @@ def _folders(*folders: Path) -> None:
 
 _OF_ALL: dict[str, Callable[[Any], object]] = {
     'launcher': _launcher,
-    'config': _config,
-    'like': _config,
+    'config': check_config,
     'checkpoint': require_checkpoint,
     'load_from': lambda path: Path(path).is_dir() or require_checkpoint(path),
     'resume': lambda path: path == 'auto' or require_checkpoint(path),

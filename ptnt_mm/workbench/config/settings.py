@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import chain
 
 from ptnt_mm.workbench.config.hosts import HOSTS
 
@@ -12,17 +13,24 @@ _SHARED = ('mmengine', 'mmcv', *HOSTS, 'ptnt_mm', 'torch')
 def scope_of(config: Mapping) -> str:
     """The scope that a config's types are looked up in.
 
-    Configs in pure Python may state none, as their types are classes: that of the first class of a
-    host is then used for the names that these classes have as defaults.
+    Configs in pure Python may state none, as their types are classes. Hosts still look up defaults
+    by name, so it is then the host of the model's class, of a data set's, or of a part's.
     """
     if scope := config.get('default_scope'):
         return scope
-    of_types = (
-        _full_name(settings).partition('.')[0]
-        for part in ('model', 'train_dataloader', 'val_dataloader', 'test_dataloader')
-        for _, settings in dicts_within(config.get(part), part)
-    )
-    return next((scope for scope in of_types if scope in HOSTS), 'mmengine')
+    model = config.get('model') or {}
+    loaders = (config.get(f'{split}_dataloader') or {} for split in ('train', 'val', 'test'))
+    data_sets = [loader.get('dataset') for loader in loaders]
+    parts = (part for tree in (data_sets, model) for _, part in dicts_within(tree, ''))
+    return next(filter(None, map(_host_of, chain([model], parts))), 'mmengine')
+
+
+def _host_of(settings: Mapping) -> str:
+    """The host that has the class of settings, or one that it inherits from; else empty."""
+    kind = settings.get('type')
+    is_class = isinstance(kind, type)
+    names = [cls.__module__ for cls in kind.__mro__] if is_class else [_full_name(settings)]
+    return next((first for name in names if (first := name.partition('.')[0]) in HOSTS), '')
 
 
 def type_name(settings: Mapping) -> str:

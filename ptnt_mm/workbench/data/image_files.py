@@ -55,14 +55,16 @@ def find_images(folder: Path, without: Path | None = None) -> Images:
         what = 'is a file' if folder.exists() else 'does not exist'
         raise UserError(f'{folder} {what}: expected a folder of images')
     without = None if without is None else without.resolve()
-    files, skipped = [], []
-    for path in sorted(where / name for where, names, _ in walk(folder) for name in names):
+    files, skipped, found = [], [], list(walk(folder))
+    for path in sorted(where / name for where, names, _ in found for name in names):
         name = path.relative_to(folder)
         if not path.is_file():
             continue
         if without is not None and path.resolve().is_relative_to(without):
             continue
         (files if path.suffix.lower() in FORMATS else skipped).append(name)
+    if not files and any(has_results for *_, has_results in found):
+        raise UserError(f'{folder} contains only results of ptnt infer: expected images')
     if not files:
         converted = ''.join(f'\n{line}' for line in unread_pictures(skipped))
         others = f'images and {counted(len(skipped), "other file")}' if skipped else 'files'

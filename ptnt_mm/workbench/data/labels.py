@@ -178,7 +178,7 @@ class Labels:
         outcome: Outcome = Outcome.LEFT_OUT,
     ) -> None:
         """Add a problem."""
-        self.problems.append(Problem(file, kind, detail, label, outcome))
+        self.problems.append(Problem(file, kind, detail, class_name(label), outcome))
 
     def add_class(self, name: str) -> str:
         """Add a class unless it exists; return its name as it is kept."""
@@ -195,7 +195,7 @@ class Labels:
 
 
 def class_name(text: str) -> str:
-    """The name of a class in a label file, without surrounding spaces, and with usual accents."""
+    """The name of a class in a label file, without surrounding spaces, in NFC."""
     return nfc(text.strip())
 
 

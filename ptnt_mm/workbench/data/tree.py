@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 from ptnt_mm.deploy.decoding import FORMATS
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import first_few, plain, printable
+from ptnt_mm.utils.text import first_few, name_key, printable
 from ptnt_mm.workbench.data.encodings import as_utf8
 from ptnt_mm.workbench.data.many_files import grouped
 from ptnt_mm.workbench.data.predictions import FILE
@@ -74,15 +74,15 @@ class Tree:
 
     @cached_property
     def _by_name(self) -> dict[str, list[Path]]:
-        return grouped((plain(image.name), image) for image in self.images)
+        return grouped((name_key(image.name), image) for image in self.images)
 
     @cached_property
     def _by_stem(self) -> dict[str, list[Path]]:
-        return grouped((plain(image.stem), image) for image in self.images)
+        return grouped((name_key(image.stem), image) for image in self.images)
 
     def with_stem(self, stem: str) -> list[Path]:
         """The images with a name, whatever its case and their suffix."""
-        return self._by_stem.get(plain(stem), [])
+        return self._by_stem.get(name_key(stem), [])
 
     def with_suffix(self, *suffixes: str) -> list[Path]:
         """The files with one of these suffixes, in lower case."""
@@ -158,8 +158,8 @@ class Tree:
             if path.suffix.lower() in FORMATS and self.holds(path) and path.is_file():
                 return path
         last = PurePosixPath(parts[-1])  # 'v1.0' has no suffix
-        stem = plain(last.stem if last.suffix.lower() in FORMATS else last.name)
-        known = self._by_name.get(plain(parts[-1])) or self._by_stem.get(stem) or []
+        stem = name_key(last.stem if last.suffix.lower() in FORMATS else last.name)
+        known = self._by_name.get(name_key(parts[-1])) or self._by_stem.get(stem) or []
         known = [image for image in known if not self._replaces(image, parts, near)]
         return self._nearest(known, [part for part in parts if part != '..'], near, split)
 
@@ -179,7 +179,7 @@ class Tree:
     @cached_property
     def _outside(self) -> set[str]:
         """The names of images that are in no folder of masks or results, without suffix."""
-        return {image.stem.casefold() for image in self.images if not self._is_aside(image)}
+        return {name_key(image.stem) for image in self.images if not self._is_aside(image)}
 
     @cached_property
     def _companions(self) -> set[Path]:
@@ -188,7 +188,7 @@ class Tree:
         return {
             folder
             for folder, images in aside.items()
-            if sum(image.stem.casefold() in self._outside for image in images) * 2 > len(images)
+            if sum(name_key(image.stem) in self._outside for image in images) * 2 > len(images)
         }
 
     def _is_aside(self, image: Path) -> bool:
@@ -224,7 +224,7 @@ class Tree:
     def why_not_found(self, name: str, near: Path) -> str:
         """Why :meth:`find_image` found nothing."""
         shown = printable(name)
-        base = plain(re.split(r'[\\/]+', name)[-1])
+        base = name_key(re.split(r'[\\/]+', name)[-1])
         several = self._by_name.get(base) or self._by_stem.get(PurePosixPath(base).stem) or []
         if len(several) > 1:
             where = self.first_few(several)

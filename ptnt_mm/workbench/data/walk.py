@@ -10,13 +10,14 @@ from ptnt_mm.workbench.data.predictions import DRAWN, FILE, is_predictions
 def walk(root: Path) -> Iterator[tuple[Path, list[str], bool]]:
     """Walk through a folder and the folders in it, also those that links lead to.
 
-    Hidden files and folders are left out, and the drawn pictures of ``ptnt infer``, which have the
-    names of images and would be taken for them.
+    Hidden files and folders are left out, links to a folder around this one, and the drawn pictures
+    of ``ptnt infer``, which have the names of images and would be taken for them.
 
     Yields:
         A folder, the names of its files, and whether it has results of ``ptnt infer``.
     """
     seen: set[str] = set()
+    own = os.path.realpath(root)
     tops = [str(root)]
     # Links come last: of a folder and a link to it, the folder is listed, as its name may be that
     # of a class.
@@ -34,5 +35,10 @@ def walk(root: Path) -> Iterator[tuple[Path, list[str], bool]]:
                 for name in names
                 if not name.startswith(('.', '__MACOSX')) and not (has_results and name == DRAWN)
             ]
-            tops += filter(os.path.islink, (os.path.join(folder, name) for name in names))
+            links = filter(os.path.islink, (os.path.join(folder, name) for name in sorted(names)))
+            tops += [link for link in links if not _is_around(os.path.realpath(link), own)]
             yield Path(folder), [name for name in files if not name.startswith('.')], has_results
+
+
+def _is_around(folder: str, inside: str) -> bool:
+    return folder == inside or Path(folder) in Path(inside).parents

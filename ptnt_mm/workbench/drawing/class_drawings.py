@@ -18,7 +18,7 @@ _BEST = 5  # classes listed for a classifier, as for the top-5 accuracy of paper
 _PLACES = 512  # maps are reduced to this many pixels on the longer side to find places for names
 
 _SMALLEST_SIDE = 256  # pixels of an image that lines are written on
-_LARGEST_SIDE = 4096  # of an image that was enlarged for them
+_LARGEST_SIDE = 4096  # of an image that was enlarged more than twice for them
 
 
 def class_name(classes: Sequence[str] | None, label: int) -> str:
@@ -147,8 +147,8 @@ def write_lines(image: np.ndarray, lines: Sequence[str]) -> np.ndarray:
     that are still left out.
     """
     picture = Image.fromarray(np.ascontiguousarray(image[..., ::-1]))
-    factor = min(-(-_SMALLEST_SIDE // min(picture.size)), _LARGEST_SIDE // max(picture.size))
-    factor = max(1, factor)
+    most = max(2, _LARGEST_SIDE // max(picture.size))
+    factor = min(-(-_SMALLEST_SIDE // min(picture.size)), most)
     picture = picture.resize((picture.width * factor, picture.height * factor))
     size = letter_size(picture.size)
     columns, left_out = _columns(lines, size, picture.size)

@@ -94,8 +94,9 @@ def export(
         view.require_files(('test',))
         check_before_testing(view)
     if calibrate is not None:
-        for _ in _calibration_images(calibrate, view):  # an unreadable one is an error now
-            pass
+        with waiting('Reading the images'):
+            for _ in _calibration_images(calibrate, view):  # an unreadable one is an error now
+                pass
     with waiting('Loading the model'):
         network, about = load_end_to_end(view, checkpoint, size)
     if evaluate and network.task == 'features':

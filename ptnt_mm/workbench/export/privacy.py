@@ -18,7 +18,10 @@ _PER_RUN = frozenset(
 
 # An absolute path, from its root to the next character that ends a word.
 _ABSOLUTE = re.compile(r'(?<![\w.:/\\~-])(?:/|~/|[A-Za-z]:[\\/]|\\\\)[^\s\'",;:|()\[\]{}]+')
-_WHOLE = re.compile(r'(?:/|~/|[A-Za-z]:[\\/]|\\\\)[^\'",;|\n]*')
+_WHOLE = re.compile(
+    r"""~?/[^\s/\\'",;|:](?:(?!\s[/~])[^\\'",;|:\n])*"""
+    r"""|(?:[A-Za-z]:[\\/]|\\\\)(?:(?!\s(?:[/~\\]|[A-Za-z]:))[^'",;|:\n])*"""
+)
 """A text that is one such path, perhaps with spaces."""
 
 _LOGIN = re.compile(r'(?<=://)[^/\s@]+@')
@@ -76,8 +79,9 @@ def _cleaned(value: Any, path: str, changes: list[str]) -> Any:
         items = [_cleaned(item, f'{path}[{i}]', changes) for i, item in enumerate(value)]
         return type(value)(items)
     if isinstance(value, str):
-        whole = _WHOLE.fullmatch(value)
-        short = _last_part(whole) if whole else _ABSOLUTE.sub(_last_part, _LOGIN.sub('', value))
+        public = _LOGIN.sub('', value)
+        whole = _WHOLE.fullmatch(public)
+        short = _last_part(whole) if whole else _ABSOLUTE.sub(_last_part, public)
         if short != value:
             changes.append(f'{path} was shortened to {short!r}')
         return short

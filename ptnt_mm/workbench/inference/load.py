@@ -56,9 +56,8 @@ def load_predictor(
     require_keys(config, ('model', 'test_dataloader'))
     view = ConfigView(config)
     if view.host is None:
-        scope = config.get('default_scope')
         raise UserError(
-            f'{view.name} has default_scope={scope!r}: expected one of {", ".join(HOSTS)}'
+            f'{view.name} has default_scope={view.scope!r}: expected one of {", ".join(HOSTS)}'
         )
     model, dataset_meta = load_model(view, checkpoint)
     predictor_class, _ = _predictors(view.host.task)

@@ -7,8 +7,8 @@ sentence names other arguments between backquotes, as errors do; the help shows 
 
 ``run`` gets the parsed arguments, calls the API, and prints. It returns the exit status, None for
 0. Before it, ``check_arguments`` refuses what can be seen to be wrong without torch, which takes
-seconds to import; what several commands have, such as a checkpoint, is checked for all in
-``given.py``. Help imports all modules, so both functions import what needs other packages.
+seconds to import; ``given.py`` checks files and folders by the names of their arguments. Help
+imports all modules, so both functions import what needs other packages.
 """
 
 from argparse import Namespace

@@ -63,6 +63,8 @@ ptnt train bccd
 
 def check_arguments(args: Namespace) -> None:
     """Refuse a wrong folder, format, task, detector, tile or backbone."""
+    from ptnt_mm.workbench.cli.given import check_config
+
     # NumPy and OpenCV, which other commands need not wait for here.
     from ptnt_mm.workbench.data.recognise import require_known
     from ptnt_mm.workbench.data.tiles import check_tiled
@@ -71,6 +73,8 @@ def check_arguments(args: Namespace) -> None:
     from ptnt_mm.workbench.project.folders import check_place, data_folder
 
     check_place(data_folder(args.data), args.folder)
+    if args.like is not None:
+        check_config(args.like)
     require_known(args.format, args.task)
     task = args.task
     if args.detector is not None:

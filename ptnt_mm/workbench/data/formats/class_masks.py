@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path, PurePosixPath
 
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import counted, first_few, plain
+from ptnt_mm.utils.text import counted, finder, first_few
 from ptnt_mm.workbench.data.class_masks import (
     IGNORED,
     NO_CLASS,
@@ -80,21 +80,14 @@ def _read(tree: Tree) -> Labels:
 def _listed_splits(tree: Tree, labels: Labels) -> Callable[[Path], str | None]:
     """The split of an image in the lists of ImageSets; several exports may have equal names."""
     lists = {
-        root: {
-            plain(PurePosixPath(name).name): split
-            for name, split in splits_of(files, tree, labels).items()
-        }
+        root: {PurePosixPath(name).name: s for name, s in splits_of(files, tree, labels).items()}
         for root, files in image_sets(tree, 'Segmentation').items()
     }
     if len(lists) == 1:
         lists = {tree.root: lists.popitem()[1]}
+    found = {root: finder(names) for root, names in lists.items()}
     return lambda image: next(
-        (
-            names.get(plain(image.stem))
-            for root, names in lists.items()
-            if image.is_relative_to(root)
-        ),
-        None,
+        (find(image.stem) for root, find in found.items() if image.is_relative_to(root)), None
     )
 
 

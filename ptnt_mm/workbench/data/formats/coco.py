@@ -16,7 +16,13 @@ from ptnt_mm.workbench.data.coco import (
     why_shifted,
     without_usable,
 )
-from ptnt_mm.workbench.data.labels import LabelledImage, LabelledObject, Labels, box_around
+from ptnt_mm.workbench.data.labels import (
+    LabelledImage,
+    LabelledObject,
+    Labels,
+    box_around,
+    class_name,
+)
 from ptnt_mm.workbench.data.masks import box_of, is_absent, turned_box, usable
 from ptnt_mm.workbench.data.reading.collector import (
     NO_NUMBERS,
@@ -48,12 +54,13 @@ def _read(tree: Tree) -> Labels:
     groups: set[str] = set()
     for file, lists in collector.read(_files(tree), _lists):
         _add(collector, file, *lists)
-        groups |= {str(e.get('supercategory')) for e in lists[2] if isinstance(e, dict)}
+        of_file = (str(e.get('supercategory')) for e in lists[2] if isinstance(e, dict))
+        groups.update(map(class_name, of_file))
     labels = collector.finish()
     _drop_groups(labels, groups)
-    if others := set(_all_files(tree)) - set(_files(tree)):
-        what = f'not read, as other files are named instances: {tree.first_few(sorted(others))}'
-        labels.notes.append(what)
+    if others := set(_candidates(tree)) - set(_files(tree)):
+        what = 'not read, because other files are named instances'
+        labels.notes.append(f'{what}: {tree.first_few(sorted(others))}')
     return labels
 
 
@@ -77,16 +84,12 @@ def _lists(file: Path) -> list[list]:
 
 def _files(tree: Tree) -> list[Path]:
     """The files of objects; if some are named instances, as in COCO, others are ignored."""
-    files = _all_files(tree)
-    return list(filter(_is_of_instances, files)) or files
+    files = _candidates(tree)
+    return [file for file in files if 'instances' in file.name] or files
 
 
-def _all_files(tree: Tree) -> list[Path]:
+def _candidates(tree: Tree) -> list[Path]:
     return tree.containing('.json', *_KEYS, without=_PANOPTIC)
-
-
-def _is_of_instances(file: Path) -> bool:
-    return 'instances' in file.name
 
 
 def _add(collector: Collector, file: Path, images: list, annotations: list, categories: list):

@@ -182,11 +182,11 @@ def _add(collector: Collector, table: _Table) -> None:
         image = collector.image(table.file, path, own, stated, name)
         if image is not None:
             collector.add(table.file, image, _objects(labels, table, found, image.size))
-        if not _has_corners(layout, found):
-            without.update(filter(None, {layout.cell(row, 'class') for _, row in found}))
+            if _are_empty(layout, found):
+                without.update(filter(None, {layout.cell(row, 'class') for _, row in found}))
     if names := [f'{name} ({number:,})' for name, number in without.items()]:
-        what = 'images whose rows have no corners are without objects, whatever their class'
-        labels.notes.append(f'{table.file.name}: {what}: {first_few(names)}')
+        what = 'images whose rows have no corners have no objects; the classes of these rows'
+        labels.notes.append(f'warning: {table.file.name}: {what}: {first_few(names)}')
     if others := [f'{name} ({counted(number, "image")})' for name, number in unknown.items()]:
         what = 'splits other than train, val and test are not used'
         labels.notes.append(f'{table.file.name}: {what}: {first_few(others)}')
@@ -196,7 +196,7 @@ def _objects(
     labels: Labels, table: _Table, rows: list[tuple[int, list[str]]], size: tuple[int, int]
 ) -> Iterator[LabelledObject]:
     layout = table.layout
-    if not _has_corners(layout, rows):
+    if _are_empty(layout, rows):
         return
     for line, row in rows:
         label = layout.cell(row, 'class') if 'class' in layout.columns else ONLY_CLASS
@@ -206,6 +206,8 @@ def _objects(
         if len(row) != layout.count:
             what = f'{len(row)} instead of {layout.count} in {shown}'
             labels.report(table.file, 'rows with a different number of columns', what, label)
+        elif not any(texts) and layout.cell(row, 'class') == '':
+            continue  # beside rows with objects
         elif not label:
             labels.report(table.file, 'objects without a class', shown)
         elif not all(map(math.isfinite, corners)):
@@ -216,9 +218,12 @@ def _objects(
             yield LabelledObject(label, box_between(*scaled))
 
 
-def _has_corners(layout: _Layout, rows: list[tuple[int, list[str]]]) -> bool:
-    """Whether any row of an image has a corner; else it has no objects, whatever its class says."""
-    return any(layout.cell(row, role) for _, row in rows for role in _CORNERS)
+def _are_empty(layout: _Layout, rows: list[tuple[int, list[str]]]) -> bool:
+    """Whether all rows of an image are complete, and none has a corner: it has no objects."""
+    return all(
+        len(row) == layout.count and not any(layout.cell(row, role) for role in _CORNERS)
+        for _, row in rows
+    )
 
 
 def _layout(rows: list[list[str]]) -> _Layout | None:

@@ -8,7 +8,7 @@ import numpy as np
 from PIL import Image
 
 from ptnt_mm.deploy.decoding import DECODERS, why_unreadable
-from ptnt_mm.utils.text import counted, plain
+from ptnt_mm.utils.text import counted, finder, nfc
 from ptnt_mm.workbench.data.class_masks import (
     BLURRED,
     NOT_READABLE,
@@ -149,12 +149,12 @@ def _in_folders(tree: Tree) -> Masks:
     in_masks = {folder for folder in folders if _is_masks(folder) or _is_masks(folder.parent)}
     images = [path for folder in folders.keys() - in_masks for path in folders[folder]]
     beside = grouped((path.parent.parent, path) for path in images)
-    named = grouped((plain(path.stem), path) for path in images)
+    named = finder(grouped((nfc(path.stem), path) for path in images))
     masks: Masks = {}
     for folder in sorted(in_masks):
         # <x>/images/NAME.png and <x>/masks/..., or images/NAME.png and masks/NAME/...
-        of_name = named.get(plain(folder.name), [])
-        owners = beside.get(folder.parent, []) if _is_masks(folder) else of_name
+        owners = beside.get(folder.parent) if _is_masks(folder) else named(folder.name)
+        owners = owners or []
         owners = [o for o in owners if tree.split_of(o) == tree.split_of(folder)] or owners
         if owners and tree.are_copies(owners):
             masks[owners[0]] = {file: _own_words(file, owners[0]) for file in folders[folder]}
@@ -193,7 +193,7 @@ def _as_written(texts: Mapping[Path, str], words: Mapping[Path, Words]) -> dict[
             left = left[:-1]
         elif left and left[0].isdigit():
             left = left[1:]
-        match = re.search(r'[\W_]*'.join(map(re.escape, left)), text, re.IGNORECASE)
+        match = re.search(r'[\W_]*'.join(map(re.escape, left)), nfc(text), re.IGNORECASE)
         found[mask] = match[0] if match else ' '.join(left)
     return found
 

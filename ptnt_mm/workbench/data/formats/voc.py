@@ -15,7 +15,7 @@ from xml.etree.ElementTree import Element
 
 from ptnt_mm.deploy.decoding import FORMATS
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import counted, plain
+from ptnt_mm.utils.text import counted, finder
 from ptnt_mm.workbench.data.labels import (
     LabelledObject,
     Labels,
@@ -66,7 +66,7 @@ def _read(tree: Tree) -> Labels:
     splits = {folder: splits_of(files, tree, collector.labels) for folder, files in sets.items()}
     # Of two names with the same end, the first counts.
     entries = {
-        folder: {plain(tail): name for name in reversed(names) for tail in _tails(name)}
+        folder: finder({tail: name for name in reversed(names) for tail in _tails(name)})
         for folder, names in splits.items()
     }
     found: set[tuple[Path, str]] = set()
@@ -74,8 +74,8 @@ def _read(tree: Tree) -> Labels:
         folder = next((parent for parent in splits if file.is_relative_to(parent)), None)
         split = None
         if folder is not None:
-            inside = map(plain, _tails(file.relative_to(folder).with_suffix('').as_posix()))
-            entry = next(filter(None, map(entries[folder].get, inside)), None)
+            inside = _tails(file.relative_to(folder).with_suffix('').as_posix())
+            entry = next(filter(None, map(entries[folder], inside)), None)
             if entry is None:
                 collector.labels.report(file, 'label files that no list in ImageSets names')
                 continue
@@ -104,17 +104,18 @@ def _files(tree: Tree) -> list[Path]:
 
 
 def image_sets(tree: Tree, kind: str = 'Main') -> dict[Path, dict[str, Path]]:
-    """The lists of each folder with ImageSets/Main, by the names of the lists."""
+    """The lists of each folder with ImageSets/Main, by the names of the lists.
+
+    CVAT writes Train.txt and Validation.txt; those with VOC's own names come first.
+    """
     sets: dict[Path, dict[str, Path]] = {}
-    for file in tree.with_suffix('.txt'):
-        if file.parts[-3:-1] == ('ImageSets', kind) and (name := _list_named(file.stem)):
+    files = [f for f in tree.with_suffix('.txt') if f.parts[-3:-1] == ('ImageSets', kind)]
+    for file in sorted(files, key=lambda file: file.stem.casefold() not in _LISTS):
+        stem = file.stem.casefold()
+        name = stem if stem in _LISTS else stem.isalpha() and split_named(stem)
+        if name:
             sets.setdefault(file.parents[2], {}).setdefault(name, file)
     return sets
-
-
-def _list_named(stem: str) -> str | None:
-    """The list that a file is, as VOC calls it: CVAT writes Train.txt and Validation.txt."""
-    return 'trainval' if stem.casefold() == 'trainval' else split_named(stem)
 
 
 def splits_of(files: dict[str, Path], tree: Tree, labels: Labels) -> dict[str, str | None]:

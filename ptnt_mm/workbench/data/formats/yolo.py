@@ -15,10 +15,10 @@ import yaml
 
 from ptnt_mm.deploy.decoding import FORMATS
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import counted, first_few, plain
+from ptnt_mm.utils.text import counted, first_few, name_key, nfc
 from ptnt_mm.workbench.data.boxes import CENTRE_AND_SIZE
 from ptnt_mm.workbench.data.coco import why_shifted
-from ptnt_mm.workbench.data.labels import LabelledImage, Labels, Outcome
+from ptnt_mm.workbench.data.labels import LabelledImage, Labels, Outcome, class_name
 from ptnt_mm.workbench.data.many_files import grouped
 from ptnt_mm.workbench.data.reading.collector import (
     MISSING,
@@ -215,7 +215,7 @@ def _read(tree: Tree) -> Labels:
     _note_other_settings(settings, others, labels)
     if not names.numbers:
         labels.notes.append('there are no class names: write them to classes.txt, one per line')
-    _report_strays(tree, homes, labels, {plain(path.stem) for path, _ in images})
+    _report_strays(tree, homes, labels, {name_key(path.stem) for path, _ in images})
     collector.finish()
     if not names.numbers:
         labels.classes.sort(key=lambda name: int(name.removeprefix('class ')))
@@ -341,7 +341,7 @@ def _names(tree: Tree, settings: _Settings, labels: Labels) -> _Names:
     for known in (names.given, *names.lists.values()):
         for _, name in sorted(known.items()):
             labels.add_class(name)
-        note_equal_names(labels, 'classes', {i: name.strip() for i, name in known.items()})
+        note_equal_names(labels, 'classes', {i: class_name(name) for i, name in known.items()})
     count, known = whole_number(content.get('nc')), names.given
     if count and known and count != len(known):
         labels.notes.append(f'nc is {count}, but names lists {len(known)}: the names are used')
@@ -478,9 +478,10 @@ def _of_list(tree: Tree, file: Path, labels: Labels, split: str) -> Iterator[Pat
 
 
 def _texts_elsewhere(tree: Tree, usual: Mapping[Path, Path]) -> dict[Path, Path]:
-    """The text files whose path differs from that of one image in the name of one folder at most.
+    """The text files whose path differs from that of one image in the name of one folder.
 
-    Not every tool calls the folders ``images`` and ``labels``, or writes accents alike.
+    Not every tool calls the folders ``images`` and ``labels``. A text beside an image may have its
+    accents written in another way.
     """
     known, found = set(usual.values()), {}
     for text in tree.with_suffix('.txt'):
@@ -492,8 +493,10 @@ def _texts_elsewhere(tree: Tree, usual: Mapping[Path, Path]) -> dict[Path, Path]
 
 
 def _is_parallel(image: Path, text: Path) -> bool:
-    ours, theirs = image.parts[:-1], text.parts[:-1]
-    return len(ours) == len(theirs) and sum(map(ne, ours, theirs)) <= 1
+    ours, theirs = ([nfc(part) for part in path.parts[:-1]] for path in (image, text))
+    differing = sum(map(ne, ours, theirs))
+    is_beside = not differing and nfc(image.stem) == nfc(text.stem) and _looks_like_labels(text)
+    return len(ours) == len(theirs) and (differing == 1 or is_beside)
 
 
 def _usual_text(image: Path) -> Path:
@@ -538,7 +541,7 @@ def _report_strays(tree: Tree, homes: _Homes, labels: Labels, used: Collection[s
         if file.with_suffix('') not in of_images and _looks_like_labels(file)
     )
     for folder, files in strays.items():
-        if all(plain(file.stem) in used for file in files):
+        if all(name_key(file.stem) in used for file in files):
             # Predictions, or a copy: one line for all.
             detail = counted(len(files), 'file')
             labels.report(folder, 'label files in a folder without images', detail)

@@ -28,7 +28,8 @@ _IMAGE = re.compile(
 _MASK_OR_IMAGE = re.compile(f'{_MASK.pattern}|{_IMAGE.pattern}')
 _PAINTED = re.compile(r'viz|visual.*|overlays?|overlaid|blend.*|preview|painted|drawn')
 _OF_OBJECTS = re.compile(r'\w*object|inst|instances?|panoptic|tra|track\w*')
-_COLOURED = re.compile(r'colou?r(s|ed)?|rgb|human')  # masks_human, beside masks_machine
+_COLOURED = re.compile(r'colou?r(s|ed)?|rgb')
+_OF_SUPERVISELY = {'human', 'machine'}  # masks in colours, and the same with indices
 _BY_HAND = re.compile(r'manual|truths?')
 _RUNS = 'runs'  # the folder of YOLO's results
 
@@ -217,7 +218,14 @@ def _found(tree: Tree) -> Pairs:
             image, folders, words = found
             kind = folders, tuple(word for word in words if not word.isdigit())
             kinds[kind][image][mask.file] = words
-    for kind in sorted(kinds, key=lambda kind: (*_rank(kind), -len(kinds[kind]), kind)):
+    words = {word for folders, others in kinds for word in (*folders, *others)}
+    is_twice = words >= _OF_SUPERVISELY
+
+    def order(kind: Kind) -> tuple:
+        is_human = is_twice and 'human' in (*kind[0], *kind[1])
+        return *_rank(kind), is_human, -len(kinds[kind]), kind
+
+    for kind in sorted(kinds, key=order):
         first = {image: next(iter(masks)) for image, masks in kinds[kind].items()}
         if not _are_flat(first, _PHOTOGRAPH if masks else _FLAT):
             continue
