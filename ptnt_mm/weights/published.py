@@ -100,7 +100,7 @@ INSTALLED = {
         'ptnt_mm',
         'ptnt_mm.weights',
         'ptnt_ti_distilled.safetensors',
-        'e82ccba0108bc20b818e66e6d00770cc2bb5861dc92587c1e7d99603d23ccd29',
+        '843c74a7660da48abedb7baa0c1a873faad3f51af018981611f6101b8b188bfe',
         "PyramidTNT tiny, pretrained without labels (docs/pretrain.md); not its authors' weights",
     ),
     'efficientnet_lite0': InstalledFile(
