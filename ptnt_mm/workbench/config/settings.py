@@ -18,11 +18,14 @@ def scope_of(config: Mapping) -> str:
     """
     if scope := config.get('default_scope'):
         return scope
-    model = config.get('model') or {}
-    loaders = (config.get(f'{split}_dataloader') or {} for split in ('train', 'val', 'test'))
-    data_sets = [loader.get('dataset') for loader in loaders]
-    parts = (part for tree in (data_sets, model) for _, part in dicts_within(tree, ''))
-    return next(filter(None, map(_host_of, chain([model], parts))), 'mmengine')
+    of_model = [part for _, part in dicts_within(config.get('model'), '')]
+    of_data = (
+        part
+        for split in ('train', 'val', 'test')
+        for _, part in dicts_within(config.get(f'{split}_dataloader'), '')
+    )
+    parts = chain(of_model[:1], of_data, of_model[1:])
+    return next(filter(None, map(_host_of, parts)), 'mmengine')
 
 
 def _host_of(settings: Mapping) -> str:
