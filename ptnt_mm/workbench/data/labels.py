@@ -178,11 +178,11 @@ class Labels:
         outcome: Outcome = Outcome.LEFT_OUT,
     ) -> None:
         """Add a problem."""
-        self.problems.append(Problem(file, kind, detail, class_name(label), outcome))
+        self.problems.append(Problem(file, kind, detail, as_class_name(label), outcome))
 
     def add_class(self, name: str) -> str:
         """Add a class unless it exists; return its name as it is kept."""
-        name = class_name(name)
+        name = as_class_name(name)
         if name not in self.classes:
             self.classes.append(name)
         return name
@@ -194,7 +194,7 @@ class Labels:
         return 2 * len(masks) > len(objects) and not all(map(has_four_corners, masks))
 
 
-def class_name(text: str) -> str:
+def as_class_name(text: str) -> str:
     """The name of a class in a label file, without surrounding spaces, in NFC."""
     return nfc(text.strip())
 

@@ -17,7 +17,7 @@ def walk(root: Path) -> Iterator[tuple[Path, list[str], bool]]:
         A folder, the names of its files, and whether it has results of ``ptnt infer``.
     """
     seen: set[str] = set()
-    own = os.path.realpath(root)
+    own = Path(os.path.realpath(root))
     tops = [str(root)]
     # Links come last: of a folder and a link to it, the folder is listed, as its name may be that
     # of a class.
@@ -36,9 +36,5 @@ def walk(root: Path) -> Iterator[tuple[Path, list[str], bool]]:
                 if not name.startswith(('.', '__MACOSX')) and not (has_results and name == DRAWN)
             ]
             links = filter(os.path.islink, (os.path.join(folder, name) for name in sorted(names)))
-            tops += [link for link in links if not _is_around(os.path.realpath(link), own)]
+            tops += [link for link in links if not own.is_relative_to(os.path.realpath(link))]
             yield Path(folder), [name for name in files if not name.startswith('.')], has_results
-
-
-def _is_around(folder: str, inside: str) -> bool:
-    return folder == inside or Path(folder) in Path(inside).parents

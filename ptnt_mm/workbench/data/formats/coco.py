@@ -20,8 +20,8 @@ from ptnt_mm.workbench.data.labels import (
     LabelledImage,
     LabelledObject,
     Labels,
+    as_class_name,
     box_around,
-    class_name,
 )
 from ptnt_mm.workbench.data.masks import box_of, is_absent, turned_box, usable
 from ptnt_mm.workbench.data.reading.collector import (
@@ -55,7 +55,7 @@ def _read(tree: Tree) -> Labels:
     for file, lists in collector.read(_files(tree), _lists):
         _add(collector, file, *lists)
         of_file = (str(e.get('supercategory')) for e in lists[2] if isinstance(e, dict))
-        groups.update(map(class_name, of_file))
+        groups.update(map(as_class_name, of_file))
     labels = collector.finish()
     _drop_groups(labels, groups)
     if others := set(_candidates(tree)) - set(_files(tree)):

@@ -18,7 +18,7 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted, first_few, name_key, nfc
 from ptnt_mm.workbench.data.boxes import CENTRE_AND_SIZE
 from ptnt_mm.workbench.data.coco import why_shifted
-from ptnt_mm.workbench.data.labels import LabelledImage, Labels, Outcome, class_name
+from ptnt_mm.workbench.data.labels import LabelledImage, Labels, Outcome, as_class_name
 from ptnt_mm.workbench.data.many_files import grouped
 from ptnt_mm.workbench.data.reading.collector import (
     MISSING,
@@ -341,7 +341,7 @@ def _names(tree: Tree, settings: _Settings, labels: Labels) -> _Names:
     for known in (names.given, *names.lists.values()):
         for _, name in sorted(known.items()):
             labels.add_class(name)
-        note_equal_names(labels, 'classes', {i: class_name(name) for i, name in known.items()})
+        note_equal_names(labels, 'classes', {i: as_class_name(name) for i, name in known.items()})
     count, known = whole_number(content.get('nc')), names.given
     if count and known and count != len(known):
         labels.notes.append(f'nc is {count}, but names lists {len(known)}: the names are used')

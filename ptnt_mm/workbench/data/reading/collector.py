@@ -34,8 +34,8 @@ from ptnt_mm.workbench.data.labels import (
     LabelRule,
     Labels,
     Outcome,
+    as_class_name,
     box_between,
-    class_name,
 )
 from ptnt_mm.workbench.data.many_files import grouped
 from ptnt_mm.workbench.data.masks import usable
@@ -198,7 +198,7 @@ class Collector:
                 detail = f'{item.label} in {image.path.name}{f": {why}" if why else ""}'
                 outcome = rule.outcome if mask else Outcome.AS_BOX
                 self.labels.report(file, rule.what, detail, item.label, outcome)
-            item = replace(item, label=class_name(item.label), segmentation=mask)
+            item = replace(item, label=as_class_name(item.label), segmentation=mask)
             self._written.append(_Written(file, image, item))
         if len(self.labels.problems) > problems:
             self._emptied.add(image.path)
@@ -206,7 +206,7 @@ class Collector:
     def set(self, image: LabelledImage) -> None:
         """Replace the entry of an image."""
         if image.label is not None:
-            image = replace(image, label=class_name(image.label))
+            image = replace(image, label=as_class_name(image.label))
         self._images[image.path] = image
 
     def drop(self, image: LabelledImage) -> None:
