@@ -40,6 +40,11 @@ _SMALL = dict(
     num_proposals=20,
     num_queries=20,
 )
+# The usual widths of necks and heads; those of position encodings are for each axis.
+_WIDTHS = dict(
+    in_channels=256, out_channels=256, feat_channels=256, conv_out_channels=256, embed_dims=256,
+    proposal_feature_channel=256, num_feats=128,
+)  # fmt: skip
 
 
 def build(config: Config) -> nn.Module:
@@ -100,6 +105,8 @@ def narrow(config: Config, pyramid: dict) -> Config:
     backbone.init_cfg = None
     config.model.data_preprocessor.pop('batch_augments', None)  # Mask2Former pads to 1024
     _set_everywhere(config.model, _SMALL)
+    if config.model.type != 'DINO':  # the width of its encodings is fixed
+        _quarter_widths(config.model)
     cls = MODELS.get(backbone.type)
     if cls is not None and issubclass(cls, PyramidTNT):
         backbone.arch = pyramid
@@ -143,3 +150,16 @@ def _set_everywhere(settings: dict | list, values: dict) -> None:
     for child in settings:
         if isinstance(child, (dict, list)):
             _set_everywhere(child, values)
+
+
+def _quarter_widths(settings: dict | list) -> None:
+    """Make necks and heads as narrow as their groups of channels allow."""
+    if isinstance(settings, dict) and settings.get('type') == 'ResampledMapsNeck':
+        settings.setdefault('out_channels', 256)
+    for key, value in settings.items() if isinstance(settings, dict) else enumerate(settings):
+        if value == [256] * 4:
+            settings[key] = [64] * 4
+        elif isinstance(value, (dict, list)):
+            _quarter_widths(value)
+        elif key in _WIDTHS and value == _WIDTHS[key]:
+            settings[key] //= 4
