@@ -165,14 +165,18 @@ def _read(name: str) -> Config:
         if (loader := config.get(f'{split}_dataloader')) is not None:
             loader.batch_size = min(loader.batch_size, 4)
             _shrink(loader.dataset)
+    _shrink(config.model)
     return config
 
 
-def _shrink(data: ConfigDict) -> None:
-    """Resize images to a quarter of the sides: to about 330x200 instead of 1333x800."""
-    for _, settings in dicts_within(data, 'dataset'):
-        if type_name(settings) == 'Resize' and max(settings.get('scale', (0,))) > 500:
-            settings['scale'] = tuple(side // 4 for side in settings.scale)
+def _shrink(settings: ConfigDict) -> None:
+    """Quarter large images and crops: those of 1333x800 pixels become 333x200."""
+    for _, inner in dicts_within(settings, ''):
+        for key in inner.keys() & {'scale', 'scales', 'crop_size', 'size'}:
+            sizes = inner[key] if key == 'scales' else [inner[key]]
+            if all(isinstance(size, tuple) and max(size) > 500 for size in sizes):
+                sizes = [tuple(side // 4 for side in size) for size in sizes]
+                inner[key] = sizes if key == 'scales' else sizes[0]
 
 
 def _narrow(model: ConfigDict, backbone: ConfigDict) -> None:

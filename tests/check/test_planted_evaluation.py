@@ -8,7 +8,7 @@ from ptnt_mm.utils.findings import Finding
 from ptnt_mm.workbench.check.inspection import check
 
 from .planted_evaluation import CORRECT, FAULTS, Change
-from .settings_demo import config_on_demo
+from .settings_demo import SPLITS, config_on_demo
 from .spoilt import assert_one_names, counted
 
 
@@ -16,10 +16,10 @@ from .spoilt import assert_one_names, counted
 def found(made: Path, crops: Path):
     """Check a changed config; return the errors and warnings."""
 
-    def check_changed(name: str, change: Change, thorough: bool = False) -> list[Finding]:
+    def check_changed(name: str, change: Change, *splits: str, **options: bool) -> list[Finding]:
         config = config_on_demo(name, made, crops)
         change(config)
-        return counted(check(config, thorough=thorough))
+        return counted(check(config, splits, **options))
 
     return check_changed
 
@@ -28,10 +28,10 @@ def found(made: Path, crops: Path):
 def test_what_is_planted_is_found(name: str, found):
     config, change, severity, where, value = FAULTS[name]
     # Only the thorough check tries test-time augmentation.
-    findings = found(config, change, thorough='TTA' in name)
+    findings = found(config, change, 'val', 'test', thorough='TTA' in name)
     assert_one_names(findings, severity, where, value)
 
 
 @pytest.mark.parametrize('name', CORRECT)
 def test_nothing_is_found_in_what_is_sound(name: str, found):
-    assert found(*CORRECT[name]) == []
+    assert found(*CORRECT[name], *SPLITS, thorough=False) == []
