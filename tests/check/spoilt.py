@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from mmengine.config import Config
+from micro import SHALLOW_ARCH
+from mmengine.config import Config, ConfigDict
 from PIL import Image
 
 from ptnt_mm.utils.findings import Finding, Severity
@@ -122,8 +123,11 @@ class MaskDemo(Demo):
 
 @functools.cache
 def _read(name: str) -> Config:
-    """Read a config once: its bases are searched for in mmdet each time."""
-    return read_config(name)
+    """Read a config once, with few blocks: its bases are searched for in mmdet each time."""
+    config = read_config(name)
+    if config.model.backbone.arch == 'tiny':
+        config.model.backbone.arch = ConfigDict(SHALLOW_ARCH)
+    return config
 
 
 def counted(findings: list[Finding]) -> list[Finding]:
