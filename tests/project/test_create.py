@@ -48,7 +48,7 @@ def files_of(root: Path) -> dict[Path, bytes]:
 def test_a_project_passes_the_check_and_the_data_is_not_touched(tmp_path: Path, make, host: str):
     data = make(tmp_path / 'my data')
     before = files_of(data)
-    file = create_project(data, tmp_path / 'project')
+    file = create_project(data, tmp_path / 'project', size=64)
     assert len(file.read_text().splitlines()) <= 40
     # The folder replaces its config.
     config = read_config(str(tmp_path / 'project'))
