@@ -129,6 +129,7 @@ def server(tmp_path: Path, monkeypatch) -> Iterator[tuple[str, Path, Path]]:
             pass
 
     with http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler) as httpd:
-        threading.Thread(target=httpd.serve_forever, daemon=True).start()
+        # Stopping waits for the end of an interval, of half a second otherwise.
+        threading.Thread(target=httpd.serve_forever, args=(0.01,), daemon=True).start()
         yield f'http://127.0.0.1:{httpd.server_port}', folder, hub
         httpd.shutdown()

@@ -47,7 +47,8 @@ def serve(hub: Hub) -> Iterator[str]:
 
     Handler.hub = hub
     server = ThreadingHTTPServer(('127.0.0.1', 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    # Stopping waits for the end of an interval, of half a second otherwise.
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
         yield f'http://127.0.0.1:{server.server_port}'

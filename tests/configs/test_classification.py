@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 from mmengine.config import Config
-from mmengine.config import config as mmengine_config
 from mmpretrain.structures import DataSample
 from PIL import Image
 from torch import nn
@@ -209,10 +208,8 @@ def _train(config: Config) -> tuple[dict, dict]:
 
 @pytest.mark.parametrize('name', [PYRAMIDS[0], TNTS[0], CPVTS[0]])
 def test_two_iterations_resume_bit_by_bit(
-    name: str, images: Path, tmp_path: Path, micro_arch: dict, monkeypatch: pytest.MonkeyPatch
+    name: str, images: Path, tmp_path: Path, micro_arch: dict
 ):
-    # Formatting the config for the logs would take longer than the run.
-    monkeypatch.setattr(mmengine_config, 'FormatCode', lambda text, **_: (text, True))
     config = _tiny(ptnt_mm.get_config(name), images, tmp_path / name, micro_arch)
     again = copy.deepcopy(config)
     whole = _train(config)
