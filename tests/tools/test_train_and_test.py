@@ -153,11 +153,11 @@ def test_a_model_of_more_classes_than_the_data_is_refused(workplace: Workplace, 
 def test_a_config_of_ones_own_in_another_folder(workplace: Workplace):
     file = workplace.folder / 'own' / 'mine.py'
     file.parent.mkdir()
-    file.write_text("""
+    file.write_text(f"""
 _base_ = 'mmdet::retinanet/retinanet_r50_fpn_1x_coco.py'
 custom_imports = dict(imports=['ptnt_mm'], allow_failed_imports=False)
 model = dict(
-    backbone=dict(_delete_=True, type='PyramidTNT', arch=ARCH, out_indices=(1, 2, 3)),
+    backbone=dict(_delete_=True, type='PyramidTNT', arch={MICRO_ARCH}, out_indices=(1, 2, 3)),
     neck=[
         dict(type='TransposedConvNeck', in_channels=[16, 16, 8]),
         dict(type='FPN', in_channels=[16, 16, 8], out_channels=32, num_outs=5),
@@ -189,7 +189,7 @@ val_dataloader = dict(
 )
 val_evaluator = dict(ann_file=root + 'annotations/instances_val.json')
 default_hooks = dict(logger=dict(interval=1))
-""".replace('ARCH', repr(MICRO_ARCH)))
+""")
     done = workplace.run('train.py', file, '--work-dir', 'mine')
     assert re.search(r'^epoch 1/\d+  1/1  loss', done.stdout, re.M)
 
