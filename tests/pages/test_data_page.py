@@ -358,7 +358,7 @@ def test_skipped_categories_are_remarked_as_by_check(tmp_path: Path, projects):
 
 
 def test_many_images_make_a_small_page(tmp_path: Path, projects):
-    """1,000 images, most of which are links to a few, and a problem for each."""
+    """1,000 images, most of which are links to a few, and five problems for each."""
     folder = shutil.copytree(projects['detection'], tmp_path / 'project')
     config = read_config(str(folder))
     file = folder / 'labels/train.json'
@@ -376,7 +376,8 @@ def test_many_images_make_a_small_page(tmp_path: Path, projects):
             number = len(labels['annotations'])
             labels['annotations'].append(entry | dict(id=number, image_id=i))
     file.write_text(json.dumps(labels))
-    lines = [f'x.json: objects: cell [1, 2, 3, 4] in {i}.png (96x64)\n' for i in range(1000)]
+    boxes = [(f'{i}.png', k) for i in range(1000) for k in range(5)]
+    lines = [f'x.json: objects: cell [{k}, 2, 3, 4] in {name} (96x64)\n' for name, k in boxes]
     (folder / 'problems.txt').write_text(''.join(lines))
     text = (folder / 'config.py').read_text()
     (folder / 'config.py').write_text(text.replace(str(config.images), str(images)))
