@@ -1,5 +1,7 @@
 """A step that ruins the weights of a detector or segmenter, in a run of ``ptnt train``."""
 
+from pathlib import Path
+
 import pytest
 from soak import SMALL, SMALL_MAPS
 
@@ -50,7 +52,7 @@ ITERATIONS = (
     ids=['detector', 'segmenter'],
 )
 def test_the_last_good_one_stays(workplace, text, settings, iteration, kept, result):
-    run = workplace.folder / f'ruined_{kept}'
+    run = workplace.folder / f'ruined_{Path(kept).stem}'
     config = run.with_suffix('.py')
     config.write_text(text)
     script = workplace.folder / 'ruined.py'
