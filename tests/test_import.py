@@ -282,11 +282,10 @@ with lock_work_dir(Path()):
     assert _run_forked(code, tmp_path)
 
 
-@pytest.mark.parametrize('method', ['fork', 'spawn'])
-def test_a_main_program_may_register_classes_later(tmp_path: Path, method: str):
-    """In its own process; a worker registers on import."""
+def test_a_main_program_may_register_classes_later(tmp_path: Path):
+    """In its own process; a worker that is started anew registers on import."""
     script = tmp_path / 'program.py'
-    script.write_text(f"""
+    script.write_text("""
 import multiprocessing, sys
 if __name__ == '__main__':
     PTNT_MM_REGISTERS_LATER = True
@@ -299,11 +298,10 @@ def registered(_=None):
 if __name__ == '__main__':
     from ptnt_mm import *
     assert 'torch' not in sys.modules and not registered()
-    if '{method}' == 'fork':
+    for method in ('spawn', 'fork'):
+        with multiprocessing.get_context(method).Pool(1) as pool:
+            assert pool.map(registered, [0]) == [True]
         register()
-    with multiprocessing.get_context('{method}').Pool(1) as pool:
-        assert pool.map(registered, [0]) == [True]
-    register()
     from ptnt_mm import get_config
     assert registered() and get_config('demo_gfl_ptnt_ti')
 """)

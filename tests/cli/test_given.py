@@ -1,5 +1,6 @@
 """Files, names and numbers on a command line are checked before torch is imported."""
 
+import os
 import re
 import subprocess
 import sys
@@ -7,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from repository import ROOT
+from repository import ROOT, environment
 
 from ptnt_mm.workbench.cli.main import run
 
@@ -154,6 +155,9 @@ assert run('weights') == run('configs') == 0 and 'torch' not in sys.modules
 
 def test_a_slow_start_is_announced_in_a_pipe(here: Path):
     """As a line of its own, which a log file keeps."""
-    command = [ROOT / 'tools' / 'ptnt', 'complexity', 'small', '--shape', '32', '32']
-    done = subprocess.run([sys.executable, *command], capture_output=True, text=True)
+    (here / 'torch.py').write_text('raise SystemExit')
+    env = environment(PYTHONPATH=os.pathsep.join(map(str, (here, ROOT))))
+    words = ['complexity', 'small', '--shape', '32', '32']
+    command = [sys.executable, ROOT / 'tools' / 'ptnt', *words]
+    done = subprocess.run(command, env=env, capture_output=True, text=True)
     assert done.stderr.startswith('Loading libraries ...\n') and 'Loading' not in done.stdout

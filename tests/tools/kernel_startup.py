@@ -10,8 +10,6 @@ from IPython import get_ipython
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / 'tests'))
 
-from forked import Forked  # noqa: E402
-
 shell = get_ipython()
 run = shell.system
 
@@ -22,6 +20,9 @@ def system(command: str) -> None:
     if words[0] != 'ptnt':
         run(command)
         return
+    # Imports torch.
+    from forked import Forked
+
     with tempfile.NamedTemporaryFile('r') as output:
         forked = Forked([ROOT / 'tools' / 'ptnt', *words[1:]], Path.cwd(), Path(output.name))
         shell.user_ns['_exit_code'] = forked.wait()

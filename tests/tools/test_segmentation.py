@@ -38,10 +38,10 @@ def test_test_gives_the_figures_of_the_run(workplace: Workplace, segmentation: T
     )  # fmt: skip
     assert ious(done.stdout) == ious(segmentation.output)
     assert ious(done.stdout)[1] > 0.25, 'of five classes, with some of four found'
-    assert len(list((workplace.folder / 'maps-shown').rglob('*.png'))) == 20
+    assert len(list((workplace.folder / 'maps-shown').rglob('*.png'))) == 10
     assert (workplace.folder / 'maps.pkl').is_file()
     maps = sorted((workplace.folder / 'maps-found').glob('*.png'))
-    assert len(maps) == 20
+    assert len(maps) == 10
     assert np.asarray(Image.open(maps[0])).max() < 5
 
 
@@ -90,7 +90,7 @@ def test_test_time_augmentation(workplace: Workplace, segmentation: Training):
     # The averaged maps are kept: they give the same figure.
     with (workplace.folder / 'averaged.pkl').open('rb') as stream:
         found = pickle.load(stream)
-    assert len(found) == 20 and found[0]['pred_sem_seg'].dtype == torch.uint8
+    assert len(found) == 10 and found[0]['pred_sem_seg'].dtype == torch.uint8
     areas = [_areas(workplace.folder / one['img_path'], one['pred_sem_seg']) for one in found]
     intersection, union = np.sum(areas, axis=0)
     assert (intersection / union).mean() == pytest.approx(averaged[1], abs=0.001)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from micro import MICRO_ARCH
 from repository import ROOT, contents
 
 from ptnt_mm.models import PyramidTNT
@@ -19,12 +20,12 @@ from .workplace import CONFIG, Training, Workplace, figures, options, train_line
 
 
 def test_a_run_prints_what_matters_and_logs_the_rest(training: Training):
-    assert 'Effective batch: 4 images x 1 process x 1 step = 4' in training.output
-    assert 'Learning rate: 0.001 is for batch 2; --auto-scale-lr would make it 0.002' in (
+    assert 'Effective batch: 2 images x 1 process x 1 step = 2' in training.output
+    assert 'Learning rate: 0.005 is for batch 1; --auto-scale-lr would make it 0.01' in (
         training.output
     )
     assert 'NO PRETRAINED WEIGHTS' in training.output
-    assert re.search(r'^epoch 12/12  2/\d+  loss \d', training.output, re.M)
+    assert re.search(r'^epoch 6/6  2/\d+  loss \d', training.output, re.M)
     for noise in ('paramwise_options', 'System environment', 'index created!', 'mmengine - INFO'):
         assert noise not in training.output
     log = next(training.run.glob('*/*.log')).read_text()
@@ -55,7 +56,7 @@ def test_test_gives_the_figures_of_the_run(workplace: Workplace, training: Train
     assert figures(done.stdout) == figures(training.output)
     assert max(figures(done.stdout)) > 0
     assert re.search('^Testing .* images, the same as in validation$', done.stdout, re.M)
-    assert len(list((workplace.folder / 'shown').glob('*'))) == 20
+    assert len(list((workplace.folder / 'shown').glob('*'))) == 10
     assert (workplace.folder / 'predictions.pkl').is_file()
 
 
@@ -67,10 +68,7 @@ def test_a_report_evaluates_what_was_not_evaluated(workplace: Workplace, trainin
     assert after.pop('report.html', None) and after == before, 'it only reads the work dir'
     page = (training.run / 'report.html').read_text()
     assert f'<dd>{figures(training.output)[0]:.3f}</dd>' in page
-    kept = f'test_evaluator.outfile_prefix={training.run / "predictions"}'
-    workplace.run(
-        'test.py', training.config, training.checkpoint, '--work-dir', 'test', '--cfg-options', kept
-    )
+    # As a test that keeps them writes them.
     (training.run / 'predictions.bbox.json').write_text('[]')
     again = workplace.run('report.py', 'run', '--out', 'page.html')
     assert again.stdout.strip().endswith('Done. Page: page.html')
@@ -89,13 +87,13 @@ def test_test_time_augmentation(workplace: Workplace, training: Training):
 def test_a_finished_run_is_not_trained_over(workplace: Workplace, training: Training):
     done = workplace.run('train.py', training.config, '--work-dir', 'run', check=False)
     assert done.returncode == 1
-    assert 'error: run contains checkpoints of an earlier run (epoch_12.pth)' in done.stdout
+    assert 'error: run contains checkpoints of an earlier run (epoch_6.pth)' in done.stdout
     assert training.checkpoint.is_file()
 
 
-def test_ctrl_c_explains_how_to_continue(workplace: Workplace):
+def test_ctrl_c_explains_how_to_continue(workplace: Workplace, training: Training):
     more = options('train_cfg.max_epochs=9')
-    args = (CONFIG, '--work-dir', 'interrupted', '--overwrite', *more)
+    args = (training.config, '--work-dir', 'interrupted', '--overwrite', *more)
     output = workplace.stop_in_second_epoch(signal.SIGINT, *args)
     assert 'epoch_1.pth is the last complete checkpoint; continue with' in output
     command = output.strip().splitlines()[-1]
@@ -103,26 +101,27 @@ def test_ctrl_c_explains_how_to_continue(workplace: Workplace):
     assert 'Traceback' not in output
 
 
-def test_resuming_where_nothing_was_saved_starts_at_the_beginning(workplace: Workplace):
-    done = workplace.run(
-        'train.py', CONFIG, '--work-dir', 'fresh', '--resume', *options('train_cfg.max_epochs=1')
-    )
+def test_resuming_where_nothing_was_saved_starts_at_the_beginning(
+    workplace: Workplace, training: Training
+):
+    one = options('train_cfg.max_epochs=1')
+    done = workplace.run('train.py', training.config, '--work-dir', 'fresh', '--resume', *one)
     assert [row['step'] for row in train_lines(workplace.folder / 'fresh')] == [1, 2]
     assert 'Done in ' in done.stdout
 
 
 def test_a_run_started_with_pretrained_weights_is_resumed_without_their_file(
-    workplace: Workplace,
+    workplace: Workplace, training: Training
 ):
     file = workplace.folder / 'authors.pth.tar'
-    torch.save({'state_dict': PyramidTNT('tiny').state_dict()}, file)
-    short = options('train_cfg.max_epochs=1')
-    done = workplace.run('train.py', CONFIG, '--work-dir', 'tuned', '--pretrained', file, *short)
+    torch.save({'state_dict': PyramidTNT(MICRO_ARCH).state_dict()}, file)
+    args = ('train.py', training.config, '--work-dir', 'tuned')
+    done = workplace.run(*args, '--pretrained', file, *options('train_cfg.max_epochs=1'))
     assert 'NO PRETRAINED WEIGHTS' not in done.stdout
     assert re.search(r'Weights from\s.*authors.pth.tar\s+\(state_dict\)', done.stdout)
     assert 'missing' not in done.stdout
     file.unlink()
-    done = workplace.run('train.py', CONFIG, '--work-dir', 'tuned', '--resume', *options())
+    done = workplace.run(*args, '--resume', *options())
     assert 'Continuing after epoch 1\n' in done.stdout
     before, after = (
         read_checkpoint(workplace.folder / 'tuned' / f'epoch_{n}.pth')['state_dict'] for n in (1, 2)
@@ -134,7 +133,7 @@ def test_a_run_started_with_pretrained_weights_is_resumed_without_their_file(
 def test_the_checkpoint_of_another_model_is_refused(workplace: Workplace, training: Training):
     done = workplace.run(
         'test.py', training.config, training.checkpoint, '--work-dir', 'other',
-        '--cfg-options', 'model.neck.out_channels=32', 'model.bbox_head.in_channels=32',
+        '--cfg-options', 'model.neck.out_channels=64', 'model.bbox_head.in_channels=64',
         check=False,
     )  # fmt: skip
     assert done.returncode == 1
@@ -154,16 +153,16 @@ def test_a_model_of_more_classes_than_the_data_is_refused(workplace: Workplace, 
 def test_a_config_of_ones_own_in_another_folder(workplace: Workplace):
     file = workplace.folder / 'own' / 'mine.py'
     file.parent.mkdir()
-    file.write_text("""
+    file.write_text(f"""
 _base_ = 'mmdet::retinanet/retinanet_r50_fpn_1x_coco.py'
 custom_imports = dict(imports=['ptnt_mm'], allow_failed_imports=False)
 model = dict(
-    backbone=dict(_delete_=True, type='PyramidTNT', arch='tiny', out_indices=(1, 2, 3)),
+    backbone=dict(_delete_=True, type='PyramidTNT', arch={MICRO_ARCH}, out_indices=(1, 2, 3)),
     neck=[
-        dict(type='TransposedConvNeck', in_channels=[160, 320, 320]),
-        dict(type='FPN', in_channels=[160, 320, 320], out_channels=256, num_outs=5),
+        dict(type='TransposedConvNeck', in_channels=[16, 16, 8]),
+        dict(type='FPN', in_channels=[16, 16, 8], out_channels=32, num_outs=5),
     ],
-    bbox_head=dict(num_classes=4),
+    bbox_head=dict(num_classes=4, in_channels=32, feat_channels=32),
 )
 root = 'data/demo/'
 classes = dict(classes=('ball', 'coin', 'crate', 'cup'))
@@ -176,7 +175,7 @@ train_dataloader = dict(
         pipeline=[
             dict(type='LoadImageFromFile'),
             dict(type='LoadAnnotations', with_bbox=True),
-            dict(type='Resize', scale=(256, 192), keep_ratio=True),
+            dict(type='Resize', scale=(128, 96), keep_ratio=True),
             dict(type='PackDetInputs'),
         ],
     ),
@@ -203,7 +202,7 @@ def _mmdet_tool(name: str) -> Path:
 
 def test_mmdets_own_tools_run_our_configs(workplace: Workplace, training: Training):
     one = options('train_cfg.max_epochs=1')
-    workplace.run(_mmdet_tool('train.py'), CONFIG, '--work-dir', 'mmdet', *one)
+    workplace.run(_mmdet_tool('train.py'), training.config, '--work-dir', 'mmdet', *one)
     assert (workplace.folder / 'mmdet' / 'epoch_1.pth').is_file()
     tested = workplace.run(
         _mmdet_tool('test.py'), training.config, training.checkpoint, '--work-dir', 'mmdet-test'

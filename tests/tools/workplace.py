@@ -13,25 +13,24 @@ from pathlib import Path
 from types import ModuleType
 
 from forked import Forked
-from micro import SHALLOW_ARCH
+from micro import MICRO_ARCH
 from repository import ROOT, environment
 
 CONFIG = ROOT / 'configs/demo/demo_retinanet_ptnt_ti.py'
 SEGMENTER = CONFIG.with_name('demo_semantic_fpn_ptnt_ti.py')
 
-# 8 images in batches of 4: epochs of 2 iterations, evaluated after each. Images have half the size,
-# which costs a quarter.
+# Added to LEARNING: epochs of 2 iterations, saved and evaluated after each.
 SHORT = (
     'train_cfg.max_epochs=2',
     'train_cfg.val_interval=1',
     'default_hooks.logger.interval=1',
-    'train_dataloader.dataset.indices=8',
+    'default_hooks.checkpoint.interval=1',
+    'train_dataloader.dataset.indices=4',
     'val_dataloader.dataset.indices=2',
-    'train_dataloader.dataset.pipeline.2.scale=(128,96)',
-    'val_dataloader.dataset.pipeline.1.scale=(128,96)',
 )
 
-# Long enough to detect some objects of the training images, which are also the validation set.
+# As small as it can be, and long enough to detect some objects of the training images, which are
+# also the validation set. Images have half the size, which costs a quarter.
 LEARNING = f"""
 _base_ = {str(CONFIG)!r}
 half = dict(type='Resize', scale=(128, 96), keep_ratio=True)
@@ -39,24 +38,35 @@ _base_.train_dataloader.dataset.pipeline[2] = half
 _base_.val_dataloader.dataset.pipeline[1] = half
 _base_.test_dataloader.dataset.pipeline[1] = half
 _base_.tta_pipeline[1].transforms[0] = [half]
-train_cfg = dict(max_epochs=12, val_interval=12)
-auto_scale_lr = dict(base_batch_size=2)
+train_cfg = dict(max_epochs=6, val_interval=6)
+optim_wrapper = dict(optimizer=dict(lr=0.005))
+auto_scale_lr = dict(base_batch_size=1)
 train_set = dict(ann_file='annotations/instances_train.json', data_prefix=dict(img='train/'))
-val_dataloader = dict(dataset=train_set)
-test_dataloader = dict(dataset=train_set)
+train_dataloader = dict(batch_size=2, dataset=dict(indices=10))
+val_dataloader = dict(dataset=dict(**train_set, indices=10))
+test_dataloader = val_dataloader
 val_evaluator = dict(ann_file='data/demo/annotations/instances_train.json')
 test_evaluator = val_evaluator
-_base_.model.backbone.arch = {SHALLOW_ARCH}
-model = dict(test_cfg=dict(score_thr=0.01))
-default_hooks = dict(logger=dict(interval=2), checkpoint=dict(interval=12))
+_base_.model.backbone.arch = {MICRO_ARCH}
+_base_.model.neck.in_channels = [8, 16, 16, 8]
+model = dict(
+    neck=dict(out_channels=32),
+    bbox_head=dict(in_channels=32, feat_channels=32, stacked_convs=1),
+    test_cfg=dict(score_thr=0.01),
+)
+default_hooks = dict(logger=dict(interval=2), checkpoint=dict(interval=6))
 """
 
 # The same for a segmenter, in iterations.
 LEARNING_MAPS = f"""
 _base_ = {str(SEGMENTER)!r}
-_base_.model.backbone.arch = {SHALLOW_ARCH}
+_base_.model.backbone.arch = {MICRO_ARCH}
+_base_.model.neck[0].in_channels = _base_.model.neck[1].in_channels = [8, 16, 16, 8]
+_base_.model.neck[1].out_channels = 32
 model = dict(
-    data_preprocessor=dict(size=(96, 96)), test_cfg=dict(crop_size=(96, 96), stride=(64, 64))
+    data_preprocessor=dict(size=(96, 96)),
+    decode_head=dict(in_channels=[32] * 4, channels=32),
+    test_cfg=dict(crop_size=(96, 96), stride=(64, 64)),
 )
 half = dict(type='Resize', scale=(128, 96), keep_ratio=True)
 _base_.train_dataloader.dataset.pipeline[2] = half
@@ -67,10 +77,11 @@ _base_.tta_pipeline[1].transforms[0] = [
     dict(type='Resize', scale_factor=factor, keep_ratio=True) for factor in (0.5, 0.75)
 ]
 train_cfg = dict(max_iters=40, val_interval=20)
-train_dataloader = dict(batch_size=4)
+optim_wrapper = dict(optimizer=dict(lr=0.01))
 train_set = dict(data_prefix=dict(img_path='train', seg_map_path='semantic/train'))
-val_dataloader = dict(dataset=train_set)
-test_dataloader = dict(dataset=train_set)
+train_dataloader = dict(batch_size=4, dataset=dict(indices=10))
+val_dataloader = dict(dataset=dict(**train_set, indices=10))
+test_dataloader = val_dataloader
 param_scheduler = [
     dict(type='LinearLR', start_factor=0.1, by_epoch=False, begin=0, end=4),
     dict(type='PolyLR', power=0.9, eta_min=0.0, begin=4, end=40, by_epoch=False),
