@@ -139,6 +139,23 @@ def test_a_file_of_as_many_channels_is_loaded_unchanged(tmp_path: Path, in_chans
     assert all(weight.equal(source.state_dict()[k]) for k, weight in model.state_dict().items())
 
 
+@pytest.fixture(scope='module')
+def unfit(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for each kind of a file that does not fit."""
+    folder = tmp_path_factory.mktemp('unfit')
+    weights = PyramidTNTClassifier('tiny').state_dict()
+    query = next(key for key in weights if key.endswith('q.weight'))
+    files = dict(
+        part={key: weight for key, weight in weights.items() if not key.startswith('stages.2')},
+        other=timm.create_model('resnet18').state_dict(),
+        nan=weights | {query: weights[query] * float('nan')},
+    )
+    for kind, file in files.items():
+        (folder / kind).mkdir()
+        torch.save(file, folder / kind / 'file.pth')
+    return folder
+
+
 @pytest.mark.parametrize(
     ('kind', 'message'),
     [
@@ -152,23 +169,13 @@ def test_a_file_of_as_many_channels_is_loaded_unchanged(tmp_path: Path, in_chans
     [dict(num_classes=5), dict(features_only=True), dict(num_classes=5, in_chans=4)],
     ids=str,
 )
-def test_a_file_that_does_not_fit_is_refused(
-    tmp_path: Path, kind: str, message: str, options: dict
-):
+def test_a_file_that_does_not_fit_is_refused(unfit: Path, kind: str, message: str, options: dict):
     """timm warns, whatever the file."""
-    weights = PyramidTNTClassifier('tiny').state_dict()
-    query = next(key for key in weights if key.endswith('q.weight'))
-    files = dict(
-        part={key: weight for key, weight in weights.items() if not key.startswith('stages.2')},
-        other=timm.create_model('resnet18').state_dict(),
-        nan=weights | {query: weights[query] * float('nan')},
-    )
-    torch.save(files[kind], tmp_path / 'file.pth')
     with pytest.raises(CheckpointError, match=message):
         timm.create_model(
             'pyramid_tnt_ti',
             pretrained=True,
-            pretrained_cfg_overlay=dict(file=str(tmp_path / 'file.pth')),
+            pretrained_cfg_overlay=dict(file=str(unfit / kind / 'file.pth')),
             **options,
         )
 

@@ -50,6 +50,12 @@ def narrow_config(name: str, arch: dict) -> Config:
     if 'rcnn' in (config.model.get('test_cfg') or {}):
         # None of 80 classes is likely.
         config.model.test_cfg.rcnn.score_thr = 0.001
+        heads = config.model.roi_head.get('mask_head') or []
+        for head in heads if isinstance(heads, list) else [heads]:
+            head.conv_out_channels = 16  # 256 of them would take most of a prediction
+    if name.startswith('rtmdet'):
+        # Of more than 10 000 boxes, mmdet suppresses those of each class separately.
+        config.model.bbox_head.num_classes = 16
     if name.startswith('upernet'):
         config.model.decode_head.in_channels = list(arch['outer_dims'])
         config.model.auxiliary_head.in_channels = arch['outer_dims'][2]
@@ -72,6 +78,7 @@ def host_config(name: str, first: int = 0, levels: int = 5) -> Config:
         in_channels=[16] * 4,
         out_channels=16,
         start_level=1 + first,
+        end_level=min(first + levels, 3),
         add_extra_convs='on_output',
         num_outs=len(owner.strides),
     )

@@ -198,8 +198,12 @@ def test_a_difference_or_a_box_too_many_is_noticed(differences: Differences, exp
 
 @pytest.fixture(scope='module')
 def detector(micro_arch: dict) -> nn.Module:
-    """A network that returns all boxes of four classes that are not suppressed."""
+    """A network that returns all boxes of four classes that are not suppressed.
+
+    It has no masks: a comparison predicts up to 20 times, and masks would take most of that.
+    """
     config = narrow_config('demo_mask_rcnn_ptnt_ti', micro_arch)
+    config.model.roi_head.update(mask_head=None, mask_roi_extractor=None)
     config.model.test_cfg.rcnn.max_per_img = 4 * config.model.test_cfg.rpn.max_per_img
     return build_network(decided_model(config))
 

@@ -58,8 +58,18 @@ COMMAND = ('x.py', 'x.pth', '--size', '192', '256')
 
 @pytest.fixture(scope='module')
 def config(micro_arch: dict) -> Config:
+    """Of two stages and three levels: an export takes as long as they are many."""
     shallow = dict(micro_arch, depths=(1,) * 4, inner_depths=(1,) * 4)
-    return narrow_config(NAME, shallow)
+    config = narrow_config(NAME, shallow)
+    model, strides = config.model, [4, 8, 16]
+    model.backbone.out_indices = (0, 1)
+    finer, pyramid = model.neck
+    finer.in_channels = list(shallow['outer_dims'][:2])
+    pyramid.update(in_channels=[finer.in_channels[0], *finer.in_channels], num_outs=len(strides))
+    model.rpn_head.anchor_generator.strides = strides
+    for extractor in (model.roi_head.bbox_roi_extractor, model.roi_head.mask_roi_extractor):
+        extractor.featmap_strides = strides
+    return config
 
 
 @pytest.fixture(scope='module')
@@ -422,11 +432,13 @@ def test_loaders_of_other_pixels_are_refused(config: Config, loader: dict, named
 
 
 def test_layers_that_pool_into_fixed_grids_take_any_size(tmp_path: Path):
-    """With the smallest backbone, because our graph takes a minute."""
+    """With the smallest backbone and two levels, because our graph takes a minute."""
     config = ptnt_mm.get_config('upernet_ptnt_s_160k_ade20k')
     config.model.backbone = dict(type='FourConvolutions', width=8)
     config.model.neck = None
-    config.model.decode_head.update(in_channels=[8] * 4, channels=8)
+    # The average over the full map has an operator; a small map has fewer than 6 rows.
+    settings = dict(in_channels=[8] * 2, in_index=[2, 3], channels=8, pool_scales=(1, 6))
+    config.model.decode_head.update(settings)
     config.model.auxiliary_head.update(in_channels=8)
     network = build_network(decided_model(config))
     body = to_onnx(take_graph(network, (64, 64), dynamic=True), network)
@@ -442,6 +454,12 @@ def test_layers_that_pool_into_fixed_grids_take_any_size(tmp_path: Path):
 def test_a_program_of_torch_takes_any_size(micro_arch: dict):
     """With another batch, height and width: the graph contains no constants of the example."""
     config = narrow_config('semantic_fpn_tnt_s_40k_ade20k', micro_arch)
+    # One block, and levels that are upsampled and pooled: the graph takes most of the time.
+    config.model.backbone.update(out_indices=(0,))
+    config.model.backbone.arch.depth = 1
+    config.model.neck.update(out_channels=16, out_strides=(8, 32))
+    settings = dict(in_channels=[16] * 2, in_index=[0, 1], feature_strides=[8, 32], channels=16)
+    config.model.decode_head.update(settings)
     network = build_network(decided_model(config))
     program = take_graph(network, (64, 160), dynamic=True).module(check_guards=False)
     for size in [(133, 203), (256, 160)]:

@@ -104,10 +104,10 @@ def test_the_folded_bias_is_one_graph():
     'build_plain',
     [
         lambda: TNT(
-            dict(depth=2, outer_dim=16, inner_dim=4, outer_heads=2, inner_heads=1, words=16)
+            dict(depth=1, outer_dim=16, inner_dim=4, outer_heads=2, inner_heads=1, words=16)
         ),
-        lambda: CPVT(dict(depth=2, dim=16, heads=4)),
-        lambda: CPVT(dict(depth=2, dim=16, heads=4), position='sinusoidal'),
+        lambda: CPVT(dict(depth=1, dim=16, heads=4)),
+        lambda: CPVT(dict(depth=1, dim=16, heads=4), position='sinusoidal'),
     ],
     ids=['tnt', 'cpvt', 'sinusoidal'],
 )
@@ -143,15 +143,19 @@ def test_how_many_graphs_there_are(build_shallow):
 @pytest.mark.timeout(300)
 @torch.no_grad()
 def test_export_with_dynamic_sizes(build_shallow):
-    """All numbers of images, all sides from 65 pixels: two tokens of the last stage."""
-    shallow = build_shallow(words=2)  # with all four, the export takes twice as long
-    example = golden.image(2, 72, 104)
+    """All numbers of images, all sides from 33 pixels: two tokens of the last stage.
+
+    The fourth stage is as the third, which pools no keys and has no words here: with both, and with
+    all words, the export takes three times as long.
+    """
+    shallow = build_shallow(words=2, out_indices=(2,))
+    example = golden.image(2, 40, 72)
     sizes = ({0: Dim.AUTO, 2: Dim.AUTO, 3: Dim.AUTO},)
     exported = torch.export.export(shallow, (example,), dynamic_shapes=sizes, strict=False)
     if hasattr(torch.compiler, 'is_exporting'):
         assert_standard_operators(exported.graph)
     program = exported.module()
-    for batch, *hw in [(2, 72, 104), (1, 65, 93), (3, 256, 192), (2, 128, 128), (1, 200, 336)]:
+    for batch, *hw in [(2, 40, 72), (1, 33, 45), (3, 256, 192), (2, 128, 128), (1, 200, 336)]:
         image = golden.image(batch, *hw)
         torch.testing.assert_close(program(image), shallow(image), rtol=1e-4, atol=1e-4)
 

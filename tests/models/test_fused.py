@@ -52,9 +52,8 @@ def furthest(found: list[Tensor], expected: list[Tensor]) -> float:
     )
 
 
-@pytest.mark.parametrize('arch', ['tiny', 'small'])
-def test_double_precision(arch):
-    eager, fused = (model.double() for model in pair(arch))
+def test_double_precision():
+    eager, fused = (model.double() for model in pair('tiny'))
     image = golden.image(1, 69, 93).double()
     for found, expected in zip(gradients(fused, image), gradients(eager, image), strict=True):
         torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-9)

@@ -109,8 +109,14 @@ def test_parity_state_dict(arch):
     assert model.pretrain_img_size == expected['img_size']
 
 
-@pytest.mark.parametrize('attention', ATTENTIONS)
-@pytest.mark.parametrize('case', CASES)
+# The published form at the sizes of two archs: the others differ from them in numbers only.
+@pytest.mark.parametrize(
+    ('case', 'attention'),
+    [
+        *((case, attention) for case in CASES[2:] for attention in ATTENTIONS),
+        *((case, 'fused') for case in CASES[:2]),
+    ],
+)
 @torch.inference_mode()
 def test_parity_golden(case, attention):
     found = measured(model_for(case, attention), image_for(case))
