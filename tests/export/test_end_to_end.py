@@ -244,14 +244,24 @@ def double(found: dict, place: int) -> None:
         values[0, place + 1] = values[0, place]
 
 
+def double_before(found: dict, place: int) -> None:
+    """The copy comes first, and is a little farther from the host's box."""
+    for values in found.values():
+        values[0, place] = values[0, place + 1]
+    found['boxes'][0, place] += 0.5
+
+
 def move(found: dict, place: int) -> None:
     found['boxes'][0, place] += 5
 
 
 @pytest.mark.parametrize(
     ('spoil', 'place', 'most'),
-    [(lose, 0, 1), (lose, 0, 40), (lose, 20, 40), (double, 20, 40), (move, 20, 40)],
-)
+    [
+        (lose, 0, 1), (lose, 0, 40), (lose, 20, 40), (double, 20, 40), (double_before, 20, 40),
+        (move, 20, 40),
+    ],
+)  # fmt: skip
 def test_one_wrong_box_is_noticed(
     detector: nn.Module, spoil: Callable[[dict, int], None], place: int, most: int
 ):

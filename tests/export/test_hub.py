@@ -117,7 +117,8 @@ def test_nothing_of_the_machine_is_published(hub: Hub, run, capsys: pytest.Captu
     for name, content in files.items():
         assert b'ada' not in content.replace(b'data', b'').replace(b'metadata', b''), name
     text = files['config.py'].decode()
-    assert "data_root = 'cells/'" in text and "'annotations/train.json'" in text
+    assert Config.fromstring(text, '.py').data_root == 'cells/'
+    assert "'annotations/train.json'" in text
     assert 'https://example.org/a/b' in text
     assert capsys.readouterr().out.startswith('config: data_root was')
 
@@ -153,7 +154,7 @@ def test_names_of_the_user_and_the_host_are_reported(
     monkeypatch.setattr('socket.gethostname', lambda: 'engine')
     publish_config(tmp_path, "a = 'lovelace'\nb = 'engine_config'\nc = 'lovelaces'")
     said = [line for line in capsys.readouterr().out.splitlines() if 'the name of this' in line]
-    assert said == ["config: the name of this user, lovelace, is in: a = 'lovelace'"]
+    assert said == ["config: the name of this user, lovelace, is in: a='lovelace'"]
 
 
 def test_access_tokens_are_refused(hub: Hub, tmp_path: Path, capsys: pytest.CaptureFixture):
