@@ -239,16 +239,16 @@ def lose(found: dict, place: int) -> None:
     found['labels'][0, place] = -1
 
 
-def double(found: dict, place: int) -> None:
-    for values in found.values():
-        values[0, place + 1] = values[0, place]
+def double(found: dict, place: int, by: float = 0.0) -> None:
+    """The copy comes first."""
+    for name, values in found.items():
+        found[name] = np.insert(values, place, values[:, place], axis=1)
+    found['boxes'][0, place] += by
 
 
-def double_before(found: dict, place: int) -> None:
-    """The copy comes first, and is a little farther from the host's box."""
-    for values in found.values():
-        values[0, place] = values[0, place + 1]
-    found['boxes'][0, place] += 0.5
+def nearly_double(found: dict, place: int) -> None:
+    """The copy is a little farther from the host's box."""
+    double(found, place, by=0.5)
 
 
 def move(found: dict, place: int) -> None:
@@ -258,7 +258,7 @@ def move(found: dict, place: int) -> None:
 @pytest.mark.parametrize(
     ('spoil', 'place', 'most'),
     [
-        (lose, 0, 1), (lose, 0, 40), (lose, 20, 40), (double, 20, 40), (double_before, 20, 40),
+        (lose, 0, 1), (lose, 0, 40), (lose, 20, 40), (double, 20, 40), (nearly_double, 20, 40),
         (move, 20, 40),
     ],
 )  # fmt: skip
