@@ -25,7 +25,6 @@ from ptnt_mm.deploy.export_info import ExportInfo, read_export_info
 from ptnt_mm.deploy.pixels import prepared
 from ptnt_mm.deploy.resizing import Resizing
 from ptnt_mm.deploy.runtimes import load_runtime
-from ptnt_mm.models import PyramidTNT
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.cli.main import run
 from ptnt_mm.workbench.cli.summaries import after_new
@@ -35,7 +34,6 @@ from ptnt_mm.workbench.export.comparison import compare
 from ptnt_mm.workbench.export.evaluation import remark_on_size
 from ptnt_mm.workbench.export.formats import (
     OLDEST_TORCH,
-    freeze_tables,
     take_graph,
     to_onnx,
     write_program,
@@ -469,20 +467,6 @@ def test_a_program_of_torch_takes_any_size(micro_arch: dict):
             torch.testing.assert_close(
                 program(images, sizes), network(images, sizes), rtol=1e-4, atol=1e-3
             )
-
-
-@pytest.mark.parametrize('attention', ['eager', 'fused'])
-@torch.inference_mode()
-def test_frozen_tables_stay_for_all_later_images(micro_arch, attention):
-    image = torch.randn(1, 3, 61, 93)
-    model = PyramidTNT(micro_arch, attention=attention).eval()
-    expected = model(image)
-    freeze_tables(model)
-    torch.testing.assert_close(model(image), expected, rtol=0, atol=0)
-    for name, table in model.named_parameters():
-        if name.endswith(('outer_pos', 'relative_pos')):
-            table.zero_()
-    torch.testing.assert_close(model(image), expected, rtol=0, atol=0)
 
 
 class Failing(torch.nn.Module):

@@ -21,7 +21,6 @@ from torch import Tensor, nn
 from torch.export import Dim, ExportedProgram
 
 from ptnt_mm.deploy.export_info import KEY, ExportInfo, with_export_info
-from ptnt_mm.models.backbone import Backbone
 from ptnt_mm.utils.atomic_files import sha256, write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.frames import one_line
@@ -62,46 +61,11 @@ def take_graph(network: EndToEndModel, size: tuple[int, int], dynamic: bool) -> 
     images = torch.randint(0, 256, (batch, *size, 3), dtype=torch.uint8)
     inputs = images, torch.tensor([size] * batch)
     with torch.no_grad(), quiet():
-        # The host's model stays unchanged, because the file is compared with it.
-        network = copy.deepcopy(network)
         if dynamic:
+            # The host's model stays unchanged, because the file is compared with it.
+            network = copy.deepcopy(network)
             keep_sizes_symbolic(network)
-        else:
-            freeze_tables(network)
-            network(*inputs)
         return torch.export.export(network, inputs, dynamic_shapes=shapes, strict=False)
-
-
-def freeze_tables(network: nn.Module) -> None:
-    """Let all later images use the position tables as resized for the next one, in place."""
-    for trunk in (module for module in network.modules() if isinstance(module, Backbone)):
-        trunk.position = _Resized(trunk.position)
-        for part in getattr(trunk, 'stages', (trunk,)):
-            part.relative_position = _Resized(part.relative_position)
-
-
-class _Resized:
-    """Takes the place of positions, and returns for each image what they return for the first.
-
-    Args:
-        positions: A ``PositionEncoding`` of tokens, or a ``RelativePosition`` of their pairs.
-    """
-
-    def __init__(self, positions: Any):
-        self._positions, self._values = positions, []
-
-    def encode(self, *args: Any, **named: Any) -> Any:
-        """Values for the tokens."""
-        return self._once(self._positions.encode, *args, **named)
-
-    def between(self, *args: Any) -> Any:
-        """Values for the logits of the attention."""
-        return self._once(self._positions.between, *args)
-
-    def _once(self, resize: Callable, *args: Any, **named: Any) -> Any:
-        if not self._values:
-            self._values.append(resize(*args, **named))
-        return self._values[0]
 
 
 def to_onnx(program: ExportedProgram, network: EndToEndModel) -> bytes:
