@@ -102,3 +102,16 @@ def decided_model(config: Config) -> nn.Module:
             nn.init.normal_(module.weight, std=0.5)
             nn.init.zeros_(module.bias)
     return model
+
+
+def quantised_operators(body: bytes) -> set[str]:
+    """The kinds of nodes of an ONNX file that have an input of 8 bits."""
+    import onnx
+
+    nodes = onnx.load_from_string(body).graph.node
+    made = {name: node.op_type for node in nodes for name in node.output}
+    return {
+        node.op_type
+        for node in nodes
+        if any(made.get(name) == 'DequantizeLinear' for name in node.input)
+    }

@@ -25,7 +25,7 @@ from ptnt_mm.workbench.export.formats import (
 )
 from ptnt_mm.workbench.export.supported_models import build_network
 
-from .models import decided_model, host_config
+from .models import decided_model, host_config, quantised_operators
 from .test_end_to_end import photograph
 
 pytestmark = pytest.mark.skipif(
@@ -127,17 +127,8 @@ def only_standard_operators_are_used(exported: Exported) -> None:
 
 
 def int8_is_for_convolutions_and_not_for_boxes(exported: Exported) -> None:
-    import onnx
-
     inputs = [prepared(photograph(128, 160), Resizing(), None)[0]]
-    model = onnx.load_from_string(quantised(exported.body, inputs))
-    made = {name: node for node in model.graph.node for name in node.output}
-    kinds = {
-        node.op_type
-        for node in model.graph.node
-        for name in node.input
-        if name in made and made[name].op_type == 'DequantizeLinear'
-    }
+    kinds = quantised_operators(quantised(exported.body, inputs))
     assert 'Conv' in kinds and 'MatMul' not in kinds, kinds
 
 

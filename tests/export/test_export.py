@@ -40,7 +40,7 @@ from ptnt_mm.workbench.export.formats import (
 )
 from ptnt_mm.workbench.export.supported_models import build_network, load_end_to_end
 
-from .models import decided_model, narrow_config
+from .models import decided_model, narrow_config, quantised_operators
 from .test_end_to_end import photograph
 
 pytestmark = pytest.mark.skipif(
@@ -221,6 +221,7 @@ def test_metrics_are_printed_before_and_after_quantising(
     assert 0 < quantised[0] < plain[0], 'the second file is evaluated, not the first one again'
     out = Path('evaluated.onnx')
     is_similar_and_stored_as(out, 'int8', b'QuantizeLinear')
+    assert quantised_operators(out.read_bytes()) >= {'Conv', 'ConvTranspose', 'Gemm', 'MatMul'}
     assert read_export_info(out).length < 0.8 * read_export_info(Path('x.onnx')).length
 
 
