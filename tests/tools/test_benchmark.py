@@ -3,6 +3,7 @@
 import json
 
 import torch
+from forked import start_server
 
 from benchmark.report import Row, to_dicts
 from benchmark.timing import FORWARD, TRAINING, Setting
@@ -20,6 +21,7 @@ def run(capsys, *arguments) -> tuple[int, str, str]:
 
 
 def test_table_json_and_figures(capsys, tmp_path):
+    start_server()  # otherwise the tool chooses what the server of later tests has imported
     models = ['ptnt_s', 'ptnt_s_eager']
     out = tmp_path / 'benchmarks'
     status, printed, _ = run(capsys, '--models', *models, *SMALL, '--sides', 64, '--out', out)
