@@ -112,7 +112,7 @@ def test_only_standard_operators_are_used(folder: Path):
     assert {'NonMaxSuppression', 'RoiAlign'} <= kinds
     resized = [node for node in model.graph.node if node.op_type == 'Resize']
     modes = {attribute.s for node in resized for attribute in node.attribute}
-    assert b'nearest' in modes and b'cubic' not in modes, 'tables are resized before'
+    assert b'nearest' in modes and b'cubic' not in modes, 'weights of tables are constants'
     (entry,) = [entry for entry in model.metadata_props if entry.key == 'ptnt_mm']
     assert json.loads(entry.value)['task'] == 'detection'
 
