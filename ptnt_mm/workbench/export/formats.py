@@ -269,16 +269,18 @@ def quantised(body: bytes, inputs: Iterable[dict[str, np.ndarray]]) -> bytes:
 
 
 def _unshare_biases(graph: Any) -> None:
-    """Copy a bias for each layer that uses it, under a name that no other tensor has.
+    """Copy a bias for each further layer that uses it, under a name that no other tensor has.
 
     The quantiser would do so too, but 'val_22' becomes 'val_221' even if there is such a tensor.
     """
-    stored = {weight.name: weight for weight in graph.initializer}
+    stored, used = {weight.name: weight for weight in graph.initializer}, set()
     for node in graph.node:
         if node.op_type in _WEIGHT and len(node.input) == 3 and node.input[2] in stored:
-            bias = graph.initializer.add()
-            bias.CopyFrom(stored[node.input[2]])
-            bias.name = node.input[2] = f'{node.name}.bias'
+            if node.input[2] in used:
+                bias = graph.initializer.add()
+                bias.CopyFrom(stored[node.input[2]])
+                bias.name = node.input[2] = f'{node.name}.bias'
+            used.add(node.input[2])
 
 
 def _layers(graph: Any) -> Iterator[str]:
