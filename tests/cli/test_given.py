@@ -26,6 +26,7 @@ WRONG = [
     (f'test {CONFIG} notes.txt', 'notes.txt: is a text file, not a checkpoint'),
     (f'infer gone.jpg {CONFIG}', 'there is no image, folder or video gone.jpg'),
     ('infer notes.txt gone.onnx', 'there is no file gone.onnx'),
+    ('infer film.avi net.pt2', 'net.pt2 is for programs .* file that ends in .onnx or .xml'),
     (f'export {CONFIG} --out model.tflite', 'expected a name that ends in .onnx'),
     (f'visualize {CONFIG} gone.jpg', 'there is no file gone.jpg'),
     ('train data.yaml', 'create a project first, `ptnt new data.yaml PROJECT`'),
@@ -106,7 +107,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / 'data').mkdir()
     (tmp_path / 'notes.txt').write_text('text')
     (tmp_path / 'data.yaml').write_text('names: [cell]')
-    for name in ('film.avi', 'net.bin', 'net.onnx', 'page/index.html', 'start.pth'):
+    for name in ('film.avi', 'net.bin', 'net.onnx', 'net.pt2', 'page/index.html', 'start.pth'):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(bytes(10))
     (tmp_path / 'found').mkdir()

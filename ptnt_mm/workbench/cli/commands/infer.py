@@ -68,6 +68,11 @@ def check_arguments(args: Namespace) -> None:
     from ptnt_mm.workbench.inference.source import Source
 
     source = Source(args.source)
+    if Path(args.config).suffix == '.pt2':
+        raise UserError(
+            f'{args.config} is for programs that load it with torch: expected a config, or an '
+            f'exported file that ends in {" or ".join(SUFFIXES)}'
+        )
     if Path(args.config).suffix in SUFFIXES and (
         args.checkpoint or args.cfg_options or args.device
     ):
