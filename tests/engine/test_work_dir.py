@@ -246,10 +246,12 @@ def test_a_message_names_the_checkpoint_to_continue_from(tmp_path: Path):
     assert str(checkpoint) in described and again == 'continue'
 
 
-def test_two_runs_of_one_second_keep_their_own_logs(tmp_path: Path):
+# The hosts' configs have a name for it.
+@pytest.mark.parametrize('visualizer', [None, dict(type='Visualizer', name='visualizer')])
+def test_two_runs_of_one_second_keep_their_own_logs(tmp_path: Path, visualizer: dict | None):
+    settings = dict(experiment_name='twin', visualizer=visualizer)
     first, second = (
-        build_runner(ConfigView(quick(toy_config(tmp_path / name, experiment_name='twin'))))
-        for name in 'ab'
+        build_runner(ConfigView(quick(toy_config(tmp_path / name, **settings)))) for name in 'ab'
     )
     assert first.timestamp < second.timestamp
     assert first.visualizer is not second.visualizer and first.message_hub is not second.message_hub

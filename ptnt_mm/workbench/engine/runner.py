@@ -5,7 +5,7 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -128,7 +128,7 @@ def build_runner(view: ConfigView, checkpoint: dict | None = None) -> Runner:
     require_safe_loading()
     import_host(view.scope)
     config = with_safeguards(view)
-    _wait_for_a_free_name(config)
+    _take_free_names(config)
     with explained_building(view.name):
         if 'runner_type' in config:
             runner = RUNNERS.build(config)
@@ -150,12 +150,15 @@ def _report_unless_full(report: Callable, record: logging.LogRecord) -> None:
         report(record)
 
 
-def _wait_for_a_free_name(config: Config) -> None:
-    """Wait for the next second if this process began a run of the same name in this one.
+def _take_free_names(config: Config) -> None:
+    """Let a run have names that no other run of this process has.
 
     MMEngine names a run's logger, message hub and visualizer after its config and the second of its
-    start; the later of two runs of one name would log into the folder of the other.
+    start; the later of two runs of one name would log into the folder of the other. A config's own
+    name for the visualizer, as the hosts' have, would be that of all runs.
     """
+    if isinstance(config.get('visualizer'), Mapping):
+        config.visualizer.pop('name', None)
     name = config.get('experiment_name') or Path(config.filename or '').stem
     prefix = f'{name}_' if name else ''
     while MessageHub.check_instance_created(prefix + time.strftime(_SECOND)):
