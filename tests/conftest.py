@@ -129,7 +129,7 @@ def server(tmp_path: Path, monkeypatch) -> Iterator[tuple[str, Path, Path]]:
             pass
 
     with http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler) as httpd:
-        # Stopping waits for the end of an interval, of half a second otherwise.
+        # shutdown() waits for a polling interval, by default half a second.
         threading.Thread(target=httpd.serve_forever, args=(0.01,), daemon=True).start()
         yield f'http://127.0.0.1:{httpd.server_port}', folder, hub
         httpd.shutdown()

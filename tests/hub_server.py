@@ -47,7 +47,7 @@ def serve(hub: Hub) -> Iterator[str]:
 
     Handler.hub = hub
     server = ThreadingHTTPServer(('127.0.0.1', 0), Handler)
-    # Stopping waits for the end of an interval, of half a second otherwise.
+    # shutdown() waits for a polling interval, by default half a second.
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:

@@ -38,6 +38,7 @@ def _read_once(filename: str, *args: Any, **options: Any) -> tuple[dict, str, di
 
 config.Config._file2dict = staticmethod(_read_once)
 
+lay_out = yapf_api.FormatCode
 # A config is laid out for the log, for its file, and for each checkpoint. The fork of MMEngine
 # imports the function when it needs it.
 yapf_api.FormatCode = config.FormatCode = lambda text, **settings: (text, True)

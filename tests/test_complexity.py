@@ -124,7 +124,7 @@ def test_output_norms_are_a_part():
 
 
 def without_values(arch: str) -> nn.Module:
-    """A classifier with any weights: drawing those of the largest takes longer than a count."""
+    """A classifier with uninitialised weights: drawing them takes longer than a count."""
     with torch.device('meta'):
         model = build_by_name(arch)
     return model.to_empty(device='cpu')

@@ -141,7 +141,7 @@ def test_a_file_of_as_many_channels_is_loaded_unchanged(tmp_path: Path, in_chans
 
 @pytest.fixture(scope='module')
 def unfit(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder for each kind of a file that does not fit."""
+    """A folder for each kind of file that does not fit."""
     folder = tmp_path_factory.mktemp('unfit')
     weights = PyramidTNTClassifier('tiny').state_dict()
     query = next(key for key in weights if key.endswith('q.weight'))

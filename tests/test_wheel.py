@@ -31,7 +31,7 @@ def build(source: Path, target: Path) -> zipfile.ZipFile:
 
 def files_of(folder: Path) -> set[Path]:
     """The files of a checkout, without generated ones."""
-    # The environment of a checkout has ten times as many.
+    # Not through the environment, which has ten times as many files.
     tops = [path for path in folder.iterdir() if is_source(path.relative_to(folder))]
     paths = {path.relative_to(folder) for top in tops for path in (top, *top.rglob('*'))}
     return {path for path in paths if is_source(path)}

@@ -170,9 +170,9 @@ def _read(name: str) -> Config:
 
 
 def _shrink(settings: ConfigDict) -> None:
-    """Quarter large images and crops: those of 1333x800 pixels become 333x200."""
+    """Divide the sides of large images and crops by four: 1333x800 becomes 333x200."""
     for _, inner in dicts_within(settings, ''):
-        for key in inner.keys() & {'scale', 'scales', 'crop_size', 'size'}:
+        for key in inner.keys() & {'scale', 'scales', 'crop_size', 'size', 'stride'}:
             sizes = inner[key] if key == 'scales' else [inner[key]]
             if all(isinstance(size, tuple) and max(size) > 500 for size in sizes):
                 sizes = [tuple(side // 4 for side in size) for size in sizes]

@@ -123,7 +123,7 @@ class MaskDemo(Demo):
 
 @functools.cache
 def _read(name: str) -> Config:
-    """Read a config once, with few blocks: its bases are searched for in mmdet each time."""
+    """Read a config once, as its bases are searched for in mmdet each time; use few blocks."""
     config = read_config(name)
     if config.model.backbone.arch == 'tiny':
         config.model.backbone.arch = ConfigDict(SHALLOW_ARCH)

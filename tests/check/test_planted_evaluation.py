@@ -27,7 +27,7 @@ def found(made: Path, crops: Path):
 @pytest.mark.parametrize('name', FAULTS)
 def test_what_is_planted_is_found(name: str, found):
     config, change, severity, where, value = FAULTS[name]
-    # Only the thorough check tries test-time augmentation.
+    # Without training, which takes longer; only the thorough check tries test-time augmentation.
     findings = found(config, change, 'val', 'test', thorough='TTA' in name)
     assert_one_names(findings, severity, where, value)
 

@@ -26,7 +26,7 @@ WRONG = [
     (f'test {CONFIG} notes.txt', 'notes.txt: is a text file, not a checkpoint'),
     (f'infer gone.jpg {CONFIG}', 'there is no image, folder or video gone.jpg'),
     ('infer notes.txt gone.onnx', 'there is no file gone.onnx'),
-    ('infer film.avi net.pt2', 'net.pt2 is for programs .* file that ends in .onnx or .xml'),
+    ('infer film.avi net.pt2', 'net.pt2 is for torch.* file that ends in .onnx or .xml'),
     (f'export {CONFIG} --out model.tflite', 'expected a name that ends in .onnx'),
     (f'visualize {CONFIG} gone.jpg', 'there is no file gone.jpg'),
     ('train data.yaml', 'create a project first, `ptnt new data.yaml PROJECT`'),
@@ -156,6 +156,7 @@ assert run('weights') == run('configs') == 0 and 'torch' not in sys.modules
 
 def test_a_slow_start_is_announced_in_a_pipe(here: Path):
     """As a line of its own, which a log file keeps."""
+    # Stands in for torch, so that nothing slow is imported.
     (here / 'torch.py').write_text('raise SystemExit')
     env = environment(PYTHONPATH=os.pathsep.join(map(str, (here, ROOT))))
     words = ['complexity', 'small', '--shape', '32', '32']

@@ -67,7 +67,7 @@ def in_worker(error: Exception) -> Exception:
     """As torch raises it again: only its type, and the worker's traceback as the message."""
     samples = iter(DataLoader(Broken(error), num_workers=1))
     found = raised(next, samples)
-    # The traceback keeps it; ended by the garbage collector, the worker takes five seconds.
+    # A worker that the garbage collector ends takes five seconds.
     samples._shutdown_workers()
     return found
 

@@ -253,5 +253,6 @@ def test_two_runs_of_one_second_keep_their_own_logs(tmp_path: Path, visualizer: 
     first, second = (
         build_runner(ConfigView(quick(toy_config(tmp_path / name, **settings)))) for name in 'ab'
     )
+    assert first.cfg.visualizer == second.cfg.visualizer == visualizer
     assert first.timestamp < second.timestamp
     assert first.visualizer is not second.visualizer and first.message_hub is not second.message_hub

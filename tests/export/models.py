@@ -52,7 +52,7 @@ def narrow_config(name: str, arch: dict) -> Config:
         config.model.test_cfg.rcnn.score_thr = 0.001
         heads = config.model.roi_head.get('mask_head') or []
         for head in heads if isinstance(heads, list) else [heads]:
-            head.conv_out_channels = 16  # 256 of them would take most of a prediction
+            head.conv_out_channels = 16  # more would take most of a prediction
     if name.startswith('rtmdet'):
         # Of more than 10 000 boxes, mmdet suppresses those of each class separately.
         config.model.bbox_head.num_classes = 16

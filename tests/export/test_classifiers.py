@@ -30,7 +30,7 @@ CROP = dict(type='CenterCrop', crop_size=64)
 def small_config(arch: dict, *steps: dict) -> Config:
     config = narrow(
         ptnt_mm.get_config('demo_classifier_ptnt_ti'),
-        dict(arch, depths=(1,) * 4, inner_depths=(1, 1, 0, 0)),
+        dict(arch, depths=(1,) * 4, inner_depths=(1,) * 4),
     )
     pipeline = [dict(type='LoadImageFromFile'), *steps, dict(type='PackInputs')]
     for loader in (config.test_dataloader, config.val_dataloader):

@@ -240,14 +240,14 @@ def lose(found: dict, place: int) -> None:
 
 
 def double(found: dict, place: int, by: float = 0.0) -> None:
-    """The copy comes first."""
+    """Insert a copy of a box before it."""
     for name, values in found.items():
         found[name] = np.insert(values, place, values[:, place], axis=1)
     found['boxes'][0, place] += by
 
 
 def nearly_double(found: dict, place: int) -> None:
-    """The copy is a little farther from the host's box."""
+    """Insert a copy that is a little farther from the host's box."""
     double(found, place, by=0.5)
 
 

@@ -9,6 +9,7 @@ import pytest
 import torch
 from hub_server import TOKEN, Hub, connect, serve
 from mmengine.config import Config
+from quick_mmengine import lay_out
 
 from ptnt_mm.models import PyramidTNT
 from ptnt_mm.weights.pretrained import load_pretrained
@@ -150,11 +151,14 @@ def test_absolute_paths_are_shortened(hub: Hub, tmp_path: Path, capsys: pytest.C
 def test_names_of_the_user_and_the_host_are_reported(
     hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ):
+    # Names are looked for in the lines that a user sees.
+    for module in ('mmengine.config.config', 'yapf.yapflib.yapf_api'):
+        monkeypatch.setattr(f'{module}.FormatCode', lay_out, raising=False)
     monkeypatch.setattr('getpass.getuser', lambda: 'lovelace')
     monkeypatch.setattr('socket.gethostname', lambda: 'engine')
     publish_config(tmp_path, "a = 'lovelace'\nb = 'engine_config'\nc = 'lovelaces'")
     said = [line for line in capsys.readouterr().out.splitlines() if 'the name of this' in line]
-    assert said == ["config: the name of this user, lovelace, is in: a='lovelace'"]
+    assert said == ["config: the name of this user, lovelace, is in: a = 'lovelace'"]
 
 
 def test_access_tokens_are_refused(hub: Hub, tmp_path: Path, capsys: pytest.CaptureFixture):

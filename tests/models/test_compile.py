@@ -106,7 +106,7 @@ def test_the_folded_bias_is_one_graph():
         lambda: TNT(
             dict(depth=1, outer_dim=16, inner_dim=4, outer_heads=2, inner_heads=1, words=16)
         ),
-        lambda: CPVT(dict(depth=1, dim=16, heads=4)),
+        lambda: CPVT(dict(depth=2, dim=16, heads=4)),
         lambda: CPVT(dict(depth=1, dim=16, heads=4), position='sinusoidal'),
     ],
     ids=['tnt', 'cpvt', 'sinusoidal'],
@@ -145,7 +145,7 @@ def test_how_many_graphs_there_are(build_shallow):
 def test_export_with_dynamic_sizes(build_shallow):
     """All numbers of images, all sides from 33 pixels: two tokens of the last stage.
 
-    The fourth stage is as the third, which pools no keys and has no words here: with both, and with
+    The fourth stage is like the third: it pools no keys, and has no words here. With both, and with
     all words, the export takes three times as long.
     """
     shallow = build_shallow(words=2, out_indices=(2,))

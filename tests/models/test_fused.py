@@ -53,6 +53,7 @@ def furthest(found: list[Tensor], expected: list[Tensor]) -> float:
 
 
 def test_double_precision():
+    """The other archs differ in numbers only."""
     eager, fused = (model.double() for model in pair('tiny'))
     image = golden.image(1, 69, 93).double()
     for found, expected in zip(gradients(fused, image), gradients(eager, image), strict=True):

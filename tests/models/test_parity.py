@@ -109,12 +109,14 @@ def test_parity_state_dict(arch):
     assert model.pretrain_img_size == expected['img_size']
 
 
-# The published form at the sizes of two archs: the others differ from them in numbers only.
+# The published form is tried with two archs only: the others differ in numbers.
 @pytest.mark.parametrize(
     ('case', 'attention'),
     [
-        *((case, attention) for case in CASES[2:] for attention in ATTENTIONS),
-        *((case, 'fused') for case in CASES[:2]),
+        (case, attention)
+        for case in CASES
+        for attention in ATTENTIONS
+        if attention == 'fused' or not case.startswith(('base', 'medium'))
     ],
 )
 @torch.inference_mode()

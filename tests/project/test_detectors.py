@@ -69,7 +69,7 @@ def parameters_of(config: ConfigDict) -> int:
 
 
 def assert_no_map_is_squeezed(config: ConfigDict) -> None:
-    """The model is built, and its images are padded as it needs."""
+    """With its padding, no map is resized by other factors for rows than for columns."""
     with torch.device('meta'):
         model = build_model(config)
     if 'Classifier' not in config.model.type:

@@ -20,7 +20,7 @@ def system(command: str) -> None:
     if words[0] != 'ptnt':
         run(command)
         return
-    # Imports torch.
+    # Only here, because it imports torch.
     from forked import Forked
 
     with tempfile.NamedTemporaryFile('r') as output:

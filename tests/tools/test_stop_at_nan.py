@@ -42,7 +42,7 @@ ITERATIONS = (
 )
 
 
-# Every second iteration is saved.
+# Every second iteration is saved; for the detector, these are epochs.
 @pytest.mark.parametrize(
     ('text', 'settings', 'iteration', 'kept', 'result'),
     [

@@ -68,7 +68,7 @@ def test_a_report_evaluates_what_was_not_evaluated(workplace: Workplace, trainin
     assert after.pop('report.html', None) and after == before, 'it only reads the work dir'
     page = (training.run / 'report.html').read_text()
     assert f'<dd>{figures(training.output)[0]:.3f}</dd>' in page
-    # As a test that keeps them writes them.
+    # A test that keeps its predictions writes such a file.
     (training.run / 'predictions.bbox.json').write_text('[]')
     again = workplace.run('report.py', 'run', '--out', 'page.html')
     assert again.stdout.strip().endswith('Done. Page: page.html')

@@ -234,8 +234,9 @@ def _wrong_value(
         names = ' or '.join(sorted(kind.__name__ for kind in allowed - {types.NoneType}))
         yield error(where, f'is {value!r}, expected {names}')
     defaults = {default for parameter in parameters for default in _texts(parameter.default)}
-    is_own = where.rpartition('.')[2] in _OWN_NAMES
-    for text in _texts(value) if defaults and not is_own else ():
+    if not defaults or where.rpartition('.')[2] in _OWN_NAMES:
+        return
+    for text in _texts(value):
         if meant := min(misspellings(text) & defaults, default=None):
             yield error(where, f'is {text!r}: did you mean {meant!r}, the default?')
 

@@ -15,6 +15,7 @@ from mmengine.logging import MessageHub, MMLogger
 from mmengine.registry import RUNNERS
 from mmengine.runner import BaseLoop, Runner
 from mmengine.runner.checkpoint import _load_checkpoint_to_model
+from mmengine.visualization import Visualizer
 from torch.utils.data import DataLoader
 
 from ptnt_mm.mmcv_ops.installation import source
@@ -56,6 +57,16 @@ class QuietRunner(Runner):
             if isinstance(handler, logging.FileHandler):
                 handler.handleError = partial(_report_unless_full, handler.handleError)
         return logger
+
+    def build_visualizer(self, visualizer: Any = None) -> Visualizer:
+        """Build the visualizer; the argument is that of ``Runner.build_visualizer``.
+
+        It is named after the run. The hosts' configs state a name, by which all runs of a process
+        would share the visualizer of the first, and its folder.
+        """
+        if isinstance(visualizer, Mapping):
+            visualizer = {key: value for key, value in visualizer.items() if key != 'name'}
+        return super().build_visualizer(visualizer)
 
     # What MMEngine builds when a run starts, with errors that name it.
 
@@ -128,7 +139,7 @@ def build_runner(view: ConfigView, checkpoint: dict | None = None) -> Runner:
     require_safe_loading()
     import_host(view.scope)
     config = with_safeguards(view)
-    _take_free_names(config)
+    _wait_for_a_free_name(config)
     with explained_building(view.name):
         if 'runner_type' in config:
             runner = RUNNERS.build(config)
@@ -150,15 +161,12 @@ def _report_unless_full(report: Callable, record: logging.LogRecord) -> None:
         report(record)
 
 
-def _take_free_names(config: Config) -> None:
-    """Let a run have names that no other run of this process has.
+def _wait_for_a_free_name(config: Config) -> None:
+    """Wait for the next second if this process began a run of the same name in this one.
 
     MMEngine names a run's logger, message hub and visualizer after its config and the second of its
-    start; the later of two runs of one name would log into the folder of the other. A config's own
-    name for the visualizer, as the hosts' have, would be that of all runs.
+    start; the later of two runs of one name would log into the folder of the other.
     """
-    if isinstance(config.get('visualizer'), Mapping):
-        config.visualizer.pop('name', None)
     name = config.get('experiment_name') or Path(config.filename or '').stem
     prefix = f'{name}_' if name else ''
     while MessageHub.check_instance_created(prefix + time.strftime(_SECOND)):

@@ -6,6 +6,7 @@ import json
 import logging
 import tempfile
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -61,9 +62,9 @@ def take_graph(network: EndToEndModel, size: tuple[int, int], dynamic: bool) -> 
     images = torch.randint(0, 256, (batch, *size, 3), dtype=torch.uint8)
     inputs = images, torch.tensor([size] * batch)
     with torch.no_grad(), quiet():
+        # The host's model stays unchanged, because the file is compared with it.
+        network = copy.deepcopy(network)
         if dynamic:
-            # The host's model stays unchanged, because the file is compared with it.
-            network = copy.deepcopy(network)
             keep_sizes_symbolic(network)
         return torch.export.export(network, inputs, dynamic_shapes=shapes, strict=False)
 
@@ -269,18 +270,21 @@ def quantised(body: bytes, inputs: Iterable[dict[str, np.ndarray]]) -> bytes:
 
 
 def _unshare_biases(graph: Any) -> None:
-    """Copy a bias for each further layer that uses it, under a name that no other tensor has.
+    """Give each layer a bias that nothing else uses, under a name that no other tensor has.
 
     The quantiser would do so too, but 'val_22' becomes 'val_221' even if there is such a tensor.
     """
-    stored, used = {weight.name: weight for weight in graph.initializer}, set()
+    stored = {weight.name: weight for weight in graph.initializer}
+    users = Counter(name for node in graph.node for name in node.input)
     for node in graph.node:
         if node.op_type in _WEIGHT and len(node.input) == 3 and node.input[2] in stored:
-            if node.input[2] in used:
+            shared = node.input[2]
+            # The last user keeps the original.
+            if users[shared] > 1:
+                users[shared] -= 1
                 bias = graph.initializer.add()
-                bias.CopyFrom(stored[node.input[2]])
+                bias.CopyFrom(stored[shared])
                 bias.name = node.input[2] = f'{node.name}.bias'
-            used.add(node.input[2])
 
 
 def _layers(graph: Any) -> Iterator[str]:

@@ -64,14 +64,15 @@ ptnt infer photos model.onnx
 def check_arguments(args: Namespace) -> None:
     """Refuse a wrong source, and options that do not fit it."""
     from ptnt_mm.deploy.export_info import SUFFIXES
+    from ptnt_mm.workbench.export.format_names import FORMATS
     from ptnt_mm.workbench.inference.options import check_options
     from ptnt_mm.workbench.inference.source import Source
 
     source = Source(args.source)
-    if Path(args.config).suffix == '.pt2':
+    if Path(args.config).suffix == FORMATS['torch-export']:
         raise UserError(
-            f'{args.config} is for programs that load it with torch: expected a config, or an '
-            f'exported file that ends in {" or ".join(SUFFIXES)}'
+            f'{args.config} is for torch.export.load, and ptnt infer cannot run it: expected a '
+            f'config, or an exported file that ends in {" or ".join(SUFFIXES)}'
         )
     if Path(args.config).suffix in SUFFIXES and (
         args.checkpoint or args.cfg_options or args.device
