@@ -16,10 +16,12 @@ from .spoilt import assert_one_names, counted
 def found(made: Path, crops: Path):
     """Check a changed config; return the errors and warnings."""
 
-    def check_changed(name: str, change: Change, *splits: str, **options: bool) -> list[Finding]:
+    def check_changed(
+        name: str, change: Change, splits: tuple[str, ...] = SPLITS, thorough: bool = False
+    ) -> list[Finding]:
         config = config_on_demo(name, made, crops)
         change(config)
-        return counted(check(config, splits, **options))
+        return counted(check(config, splits, thorough=thorough))
 
     return check_changed
 
@@ -28,10 +30,10 @@ def found(made: Path, crops: Path):
 def test_what_is_planted_is_found(name: str, found):
     config, change, severity, where, value = FAULTS[name]
     # Without training, which takes longer; only the thorough check tries test-time augmentation.
-    findings = found(config, change, 'val', 'test', thorough='TTA' in name)
+    findings = found(config, change, ('val', 'test'), thorough='TTA' in name)
     assert_one_names(findings, severity, where, value)
 
 
 @pytest.mark.parametrize('name', CORRECT)
 def test_nothing_is_found_in_what_is_sound(name: str, found):
-    assert found(*CORRECT[name], *SPLITS, thorough=False) == []
+    assert found(*CORRECT[name]) == []

@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
 from ptnt_mm.models import PyramidTNT
-from ptnt_mm.workbench.config.settings import type_name
+from ptnt_mm.workbench.config.settings import dicts_within, type_name
 from ptnt_mm.workbench.config.zoo import _with_bases, config_names, config_path
 
 
@@ -104,9 +104,7 @@ def narrow(config: Config, pyramid: dict) -> Config:
     backbone = config.model.backbone
     backbone.init_cfg = None
     config.model.data_preprocessor.pop('batch_augments', None)  # Mask2Former pads to 1024
-    _set_everywhere(config.model, _SMALL)
-    if config.model.type != 'DINO':  # the width of its encodings is fixed
-        _quarter_widths(config.model)
+    _make_small(config.model)
     cls = MODELS.get(backbone.type)
     if cls is not None and issubclass(cls, PyramidTNT):
         backbone.arch = pyramid
@@ -143,23 +141,16 @@ def narrow(config: Config, pyramid: dict) -> Config:
     return config
 
 
-def _set_everywhere(settings: dict | list, values: dict) -> None:
-    if isinstance(settings, dict):
-        settings.update({key: values[key] for key in values.keys() & settings.keys()})
-        settings = settings.values()
-    for child in settings:
-        if isinstance(child, (dict, list)):
-            _set_everywhere(child, values)
-
-
-def _quarter_widths(settings: dict | list) -> None:
-    """Quarter the usual widths of necks and heads; their 32 groups of channels still fit."""
-    if isinstance(settings, dict) and settings.get('type') == 'ResampledMapsNeck':
-        settings.setdefault('out_channels', 256)  # its default
-    for key, value in settings.items() if isinstance(settings, dict) else enumerate(settings):
-        if value == [256] * 4:
-            settings[key] = [64] * 4
-        elif isinstance(value, (dict, list)):
-            _quarter_widths(value)
-        elif key in _WIDTHS and value == _WIDTHS[key]:
-            settings[key] //= 4
+def _make_small(model: ConfigDict) -> None:
+    """Set `_SMALL`, and quarter the usual widths: their 32 groups of channels still fit."""
+    for _, settings in dicts_within(model, ''):
+        settings.update({key: _SMALL[key] for key in _SMALL.keys() & settings.keys()})
+        if settings.get('type') == 'ResampledMapsNeck':
+            settings.setdefault('out_channels', 256)  # its default
+        if model.type == 'DINO':  # the width of its encodings is fixed
+            continue
+        for key in _WIDTHS.keys() & settings.keys():
+            if settings[key] == _WIDTHS[key]:
+                settings[key] //= 4
+            elif settings[key] == [256] * 4:
+                settings[key] = [64] * 4
