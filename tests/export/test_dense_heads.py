@@ -36,7 +36,7 @@ GFL = 'gfl/gfl_r50_fpn_1x_coco'
 TOOD = 'tood/tood_r50_fpn_1x_coco'
 CONDINST = 'condinst/condinst_r50_fpn_ms-poly-90k_coco_instance'
 RTMDET = 'rtmdet/rtmdet-ins_tiny_8xb32-300e_coco'
-LEVELS = {GFL: (2, 3), TOOD: (1, 2), RTMDET: (0, 2), CONDINST: (0, 3)}
+LEVELS = {GFL: (2, 3), TOOD: (2, 1), RTMDET: (0, 2), CONDINST: (0, 3)}
 """The first of the host's five levels, and how many: an export takes as long as they are many.
 
 GFL has the coarsest ones, also that of stride 128. CondInst's map of masks needs the three finest.
