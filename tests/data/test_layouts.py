@@ -14,6 +14,7 @@ from ptnt_mm.workbench.data.boxes import Boxes, near_the_corner
 from ptnt_mm.workbench.data.labels import Labels
 from ptnt_mm.workbench.data.recognise import recognise
 from ptnt_mm.workbench.data.tree import Tree
+from ptnt_mm.workbench.pages.data.problems import group_problems
 
 _SIZE = (80, 60)
 _COUNT = 6
@@ -212,3 +213,48 @@ def test_boxes_near_the_corner(change: Callable, is_near: bool):
     sizes = np.tile([640.0, 480.0], (100, 1))
     boxes = np.hstack([rng.uniform(0, 1, (100, 2)) * (sizes - sides), sides])
     assert (near_the_corner(Boxes(change(boxes), sizes)) is not None) == is_near
+
+
+@pytest.mark.parametrize('name', ['labels_train_val.json', 'val_train.json', 'annotations.json'])
+def test_a_file_for_several_splits_leaves_them_to_the_folders(tmp_path: Path, name: str):
+    names = {f'{"train" if i else "val"}/{i}.png': i for i in range(_COUNT)}
+    for image, i in names.items():
+        noise(tmp_path / image, i, _SIZE)
+    _text(tmp_path / name, one_box_each(names))
+    found = [image.split for image in read(tmp_path).images]
+    assert (found.count('train'), found.count('val')) == (_COUNT - 1, 1)
+
+
+def test_names_of_images_with_dots_and_underscores_in_run_lengths(tmp_path: Path):
+    noise(tmp_path / 'slide.v1_3.jpg', 0, _SIZE)
+    _text(tmp_path / 'train.csv', 'ImageId,ClassId,EncodedPixels\nslide.v1_3.jpg,cat,1 5 61 5\n')
+    labels = read(tmp_path)
+    assert not labels.problems and labels.images[0].objects[0].label == 'cat'
+
+
+def test_a_class_that_is_its_own_group_is_a_class(tmp_path: Path):
+    """COCO's person, whose supercategory is person, in images without persons."""
+    noise(tmp_path / '0.png', 0, _SIZE)
+    content = json.loads(one_box_each({'0.png': 5}))
+    (category,) = content['categories']
+    content['categories'] += [
+        dict(id=8, name='person', supercategory='person'),
+        dict(id=9, name='animal', supercategory='none'),
+    ]
+    category['supercategory'] = 'animal'
+    _text(tmp_path / 'labels.json', json.dumps(content))
+    labels = read(tmp_path)
+    assert labels.classes == [category['name'], 'person']
+
+
+def test_a_problem_names_the_folder_of_an_image_whose_name_is_not_unique(tmp_path: Path):
+    names = {f'{folder}/{i}.png': 5 for folder in 'abc' for i in range(4)}
+    for i, image in enumerate(names):
+        noise(tmp_path / image, i, _SIZE)
+    content = json.loads(one_box_each(names))
+    content['annotations'][5]['bbox'] = [200, 200, 5, 5]
+    _text(tmp_path / 'labels.json', json.dumps(content))
+    (detail,) = (problem.detail for problem in read(tmp_path).problems if '[200' in problem.detail)
+    assert ' in b/1.png (' in detail
+    (group,) = group_problems(f'labels.json: {detail}', tmp_path, map(tmp_path.joinpath, names))
+    assert group.image == tmp_path / 'b/1.png' and group.boxes == [(200, 200, 5, 5)]

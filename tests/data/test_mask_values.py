@@ -450,6 +450,46 @@ def test_names_make_numbers_classes(tmp_path: Path):
     assert recognise(Tree(tree.root)).format.name == 'class-masks'
 
 
+def test_black_and_white_in_16_bits_is_two_classes(tmp_path: Path):
+    labels = read(draw(tmp_path, lambda i: _in_16_bits(drawn.black_and_white(i))), None)
+    assert len(labels.classes) == 2 and class_of_each(labels, 0).max() == 1
+
+
+def _in_16_bits(mask: Image.Image) -> Image.Image:
+    return Image.fromarray((np.asarray(mask) > 0).astype(np.uint16) * 65535)
+
+
+@pytest.mark.parametrize(
+    ('name', 'one', 'other'),
+    [
+        ('classes.txt', 'sky\na\nb\n', 'sky\nb\na\n'),
+        (
+            '_classes.csv',
+            'Pixel Value, Class\n0, sky\n1, a\n',
+            'Pixel Value, Class\n0, a\n1, sky\n',
+        ),
+        ('labelmap.txt', 'a:128,0,0::\nb:0,128,0::\n', 'a:0,128,0::\nb:128,0,0::\n'),
+    ],
+)
+def test_tables_that_contradict_each_other_are_refused(
+    tmp_path: Path, name: str, one: str, other: str
+):
+    for folder, text in dict(a=one, b=other).items():
+        draw(tmp_path / folder, lambda i: shades([0, 1, 2], i))
+        (tmp_path / folder / name).write_text(text)
+    with pytest.raises(UserError, match=f'a/{name}, b/{name} have different classes'):
+        read(Tree(tmp_path))
+    (tmp_path / 'b' / name).write_text(one)
+    assert read(Tree(tmp_path)).classes
+
+
+def test_a_table_that_cannot_be_read_is_an_error(tmp_path: Path):
+    draw(tmp_path, lambda i: shades([0, 1, 2], i))
+    (tmp_path / 'classes.txt').write_bytes('sky\nrivi\xe8re\nb\n'.encode('cp1252'))
+    with pytest.raises(UserError, match='classes.txt, which has names .* save it as UTF-8'):
+        read(Tree(tmp_path))
+
+
 def test_the_palette_of_voc():
     assert [voc_colour(index) for index in (0, 1, 2, 3, 8, 20)] == [
         (0, 0, 0), (128, 0, 0), (0, 128, 0), (128, 128, 0), (64, 0, 0), (0, 64, 128),

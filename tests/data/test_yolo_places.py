@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.cli.main import run
 from ptnt_mm.workbench.data.labels import Labels
 from ptnt_mm.workbench.data.recognise import read_labels, recognise
@@ -44,8 +45,8 @@ def fruit(root: Path, layout: str = 'images/{split}', val: str = 'val') -> Path:
     return root
 
 
-def read(root: Path) -> Labels:
-    tree = Tree(root)
+def read(root: Path, settings: Path | None = None) -> Labels:
+    tree = Tree(root, settings=settings)
     found = recognise(tree)
     assert found.format.name == 'yolo'
     return read_labels(tree, found)
@@ -245,6 +246,62 @@ def test_a_second_data_set_in_the_folder_is_named(tmp_path: Path, first: str):
     assert f'only {Path(first, "data.yaml")} is' in note and 'not fruit.v2/data.yaml: ' in note
     left = [p.file for p in labels.problems if 'none of the splits' in p.kind]
     assert len(left) == 6 and all('fruit.v2' in str(file) for file in left)
+
+
+@pytest.mark.parametrize(
+    'files',
+    [
+        {'a/data.yaml': 'names: [x, apple]\n', 'b/data.yaml': 'names: [apple, x]\n'},
+        {'a/data.yaml': 'names: [x, apple]\n', 'b/classes.txt': 'apple\nx\n'},
+        {'a/classes.txt': 'x\napple\n', 'b/classes.txt': 'apple\nx\n'},
+        {'a/data.yaml': 'train: no\nnames: [x, apple]\n', 'b/data.yaml': 'names: {0: apple}\n'},
+    ],
+    ids=str,
+)
+def test_sets_that_were_put_together_keep_their_names(tmp_path: Path, files: dict[str, str]):
+    for name, text in files.items():
+        write(tmp_path / name, text)
+    for folder, label in (('a', 1), ('b', 0)):
+        image = draw(tmp_path / folder / 'images' / f'{folder}.jpg')
+        write(tmp_path / folder / 'labels' / f'{image.stem}.txt', f'{label} 0.5 0.5 0.2 0.2\n')
+    found = [item.label for image in read(tmp_path).images for item in image.objects]
+    assert found == ['apple', 'apple']
+
+
+def test_a_list_of_names_does_not_replace_those_of_the_settings(tmp_path: Path):
+    """As labelImg writes it next to the labels, with names of another project."""
+    write(fruit(tmp_path) / 'data.yaml', SETTINGS['absolute'] + NAMES)
+    write(tmp_path / 'labels' / 'train' / 'classes.txt', 'dog\ncat\n')
+    assert read(tmp_path).classes == ['apple', 'pear']
+
+
+@pytest.mark.parametrize(
+    ('text', 'why'),
+    [
+        (b'names:\n\t- apple\n', r"line 2: found character '\\t'"),
+        (b'names: [apple, pear\ntrain: images\n', 'line 2: expected'),
+        (b'names: [\xe9clair]\n', 'it is not text'),
+        (
+            b'x: !!python/object/apply:os.system ["touch /tmp/evil"]\n',
+            'line 1: could not determine',
+        ),
+    ],
+)
+def test_settings_that_cannot_be_read(tmp_path: Path, text: bytes, why: str):
+    (fruit(tmp_path) / 'data.yaml').write_bytes(text)
+    with pytest.raises(UserError, match=f'data.yaml, which has names of classes, .*: {why}'):
+        read(tmp_path)
+    write(tmp_path / 'other.yaml', NAMES)
+    labels = read(tmp_path)
+    assert labels.classes == ['apple', 'pear']
+    assert [p.file.name for p in labels.problems if 'cannot be read' in p.kind] == ['data.yaml']
+
+
+def test_the_settings_that_were_passed_count(tmp_path: Path):
+    write(fruit(tmp_path) / 'data.yaml', 'train: images/train\nval: images/val\n' + NAMES)
+    mine = write(tmp_path / 'mine.yaml', 'train: images/val\nval: images/train\nnames: [a, b]\n')
+    labels = read(tmp_path, mine)
+    assert labels.classes == ['a', 'b'] and splits(labels) == {'train': 2, 'val': 4}
 
 
 def test_a_folder_of_another_data_set_does_not_fit(tmp_path: Path):

@@ -32,6 +32,7 @@ _MANY = 300  # values; files with more are photographs, or have object numbers
 _MAIN = 64  # values that cover nearly all of a mask with soft edges
 _COLOUR = 1 << 24  # added to colours, beyond all greys
 _PALETTE = 1 << 32  # added to the indices of palettes, which stand before their colours
+_WHITE = 65535  # of 16-bit masks in black and white, which are read as 0 and 255
 _NOISE = 16  # values without an area; fewer may be classes of thin objects
 
 
@@ -219,6 +220,8 @@ def read_values(file: Path) -> np.ndarray:
         Exception: of any kind, if it cannot be decoded.
     """
     pixels, is_jpeg = _read_pixels(file)
+    if pixels.max(initial=0) == _WHITE and not ((pixels > 0) & (pixels < _WHITE)).any():
+        return np.where(pixels, IGNORED, 0)
     return _black_or_white(pixels) if is_jpeg else pixels
 
 

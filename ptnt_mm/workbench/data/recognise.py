@@ -85,7 +85,7 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
     if (name or task) and not any(form in fit for form, _ in found):
         found += [(form, why) for form in reversed(fit) if (why := form.find_any(tree))]
     fitting = [(form, why) for form, why in found if form in fit]
-    chosen = _larger(tree, fitting) if fitting else None
+    chosen = _larger(tree, _by_hand(tree, fitting)) if fitting else None
     if chosen is None and task is not None and name is None and found:
         has = '; '.join(f'{form.title} ({why}) for {", ".join(form.tasks)}' for form, why in found)
         message = without_labels(task, f'{tree.root} has only {has}')
@@ -110,6 +110,15 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
             _refuse_folders(tree, chosen[1], seen)
         others += [item.line(tree) for item in seen]
     return Recognised(*chosen, tuple(others))
+
+
+def _by_hand(tree: Tree, found: Sequence[tuple[Format, str]]) -> Sequence[tuple[Format, str]]:
+    """The formats of labels that ``ptnt infer`` did not write; all, if there are no others."""
+    if not tree.results:
+        return found
+    others = tree.without_predictions()
+    by_hand = [item for item in found if item[0].has_label_files and item[0].find(others)]
+    return by_hand or found
 
 
 def _larger(tree: Tree, found: Sequence[tuple[Format, str]]) -> tuple[Format, str]:

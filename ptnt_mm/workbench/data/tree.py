@@ -16,7 +16,7 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import first_few, name_key, printable
 from ptnt_mm.workbench.data.encodings import as_utf8
 from ptnt_mm.workbench.data.many_files import grouped
-from ptnt_mm.workbench.data.predictions import FILE
+from ptnt_mm.workbench.data.predictions import FILE, LABELS
 from ptnt_mm.workbench.data.walk import walk
 
 _SPLITS = {
@@ -46,6 +46,7 @@ class Tree:
     Args:
         root: The folder.
         pairs: The names of images and their masks, as two patterns; None to find them.
+        settings: YOLO's data.yaml that describes the data; None to find it.
 
     Attributes:
         results: JSON files of ``ptnt infer``; neither they nor their pictures are listed.
@@ -55,10 +56,11 @@ class Tree:
         UserError: if it does not exist, is not a folder, or contains no file.
     """
 
-    def __init__(self, root: Path, pairs: str | None = None):
+    def __init__(self, root: Path, pairs: str | None = None, settings: Path | None = None):
         require_folder(root)
         self.root = Path(os.path.abspath(root))
         self.pairs = pairs
+        self.settings = settings and Path(os.path.abspath(settings))
         self.results: list[Path] = []
         self.copies: dict[Path, Path] = {}
         self.files = sorted(self._walk())
@@ -84,6 +86,11 @@ class Tree:
         """The images with a name, whatever its case and their suffix."""
         return self._by_stem.get(name_key(stem), [])
 
+    def name_of(self, image: Path) -> str:
+        """The name of an image, or its path in this folder if others have the name."""
+        alone = len(self._by_name.get(name_key(image.name), ())) < 2
+        return image.name if alone else str(self.relative(image))
+
     def with_suffix(self, *suffixes: str) -> list[Path]:
         """The files with one of these suffixes, in lower case."""
         return [file for file in self.files if file.suffix.lower() in suffixes]
@@ -108,6 +115,20 @@ class Tree:
                 if is_found and not (without and re.search(without, content)):
                     self._containing[key].append(file)
         return self._containing[key]
+
+    def is_predicted(self, file: Path) -> bool:
+        """Whether a label file is in a folder for those that ``ptnt infer`` writes."""
+        return not self._predicted.isdisjoint(file.parents)
+
+    @cached_property
+    def _predicted(self) -> set[Path]:
+        return {results.with_name(LABELS) for results in self.results}
+
+    def without_predictions(self) -> 'Tree':
+        """The same folder without the labels that ``ptnt infer`` wrote."""
+        tree = Tree(self.root, self.pairs, self.settings)
+        tree.files = [file for file in tree.files if not self.is_predicted(file)]
+        return tree
 
     def cut_off(self) -> list[Path]:
         """The JSON and XML files whose end is missing."""
@@ -281,6 +302,18 @@ def split_named(name: str) -> str | None:
 
 
 def split_in(name: str) -> str | None:
-    """The split among the words of a file's name, such as 'instances_val2017'."""
-    words = re.split(r'[_\-. ]+', name)
-    return next(filter(None, map(split_named, words)), None)
+    """The first split among the words of a folder's name, such as 'val_images'."""
+    return next(_splits_in(name), None)
+
+
+def split_of_all(file: Path) -> str | None:
+    """The split of all images in a label file, by its name, such as 'instances_val2017.json'.
+
+    None if it names several, as in 'labels_train_val.json'.
+    """
+    found = set(_splits_in(file.stem))
+    return found.pop() if len(found) == 1 else None
+
+
+def _splits_in(name: str) -> Iterator[str]:
+    return filter(None, map(split_named, re.split(r'[_\-. ]+', name)))

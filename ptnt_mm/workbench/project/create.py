@@ -36,7 +36,7 @@ from ptnt_mm.workbench.project.backbones import choose_backbone
 from ptnt_mm.workbench.project.convert import convert
 from ptnt_mm.workbench.project.cut import Cut, cut_images
 from ptnt_mm.workbench.project.detectors import find_detector, task_of
-from ptnt_mm.workbench.project.folders import check_place, data_folder
+from ptnt_mm.workbench.project.folders import check_place, data_folder, settings_file
 from ptnt_mm.workbench.project.previous import read_previous
 from ptnt_mm.workbench.project.profile import (
     Profile,
@@ -121,6 +121,7 @@ def create_project(
         UserError: if the folder exists or is inside the data, if the format of the labels is not
             supported, if none of them can be used, or if an option is wrong or impossible.
     """
+    settings = settings_file(Path(data))
     data, folder = data_folder(Path(data)), Path(folder)
     check_place(data, folder)
     options = {
@@ -140,7 +141,7 @@ def create_project(
     if detector is not None and task is None:
         task = task_of(detector)
     previous = read_previous(Path(like)) if like is not None else None
-    tree = Tree(data, pairs)
+    tree = Tree(data, pairs, settings)
     with waiting('Reading the labels'):
         recognised = recognise(tree, format, task)
         on_line(f'{recognised.format.title}: {recognised.why}')
@@ -175,7 +176,7 @@ def create_project(
             with waiting('Writing the labels'):
                 classes = convert(labels, splits, task, roots, building / LABELS)
             profile = replace(profile, classes=classes)
-            opening = _opening(data, folder, options, profile, recognised)
+            opening = _opening(settings or data, folder, options, profile, recognised)
             copy_fragments(building, profile)
             write_config(building, profile, tree.root, opening)
             # The batch size depends on the memory of a step, which is measured with this config.

@@ -7,13 +7,18 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.data.tree import require_folder
 
 
+def settings_file(data: Path) -> Path | None:
+    """YOLO's data.yaml, if that is how a data set is given."""
+    return data if data.suffix in ('.yaml', '.yml') and data.is_file() else None
+
+
 def data_folder(data: Path) -> Path:
     """The folder of a data set, which may be given by YOLO's data.yaml.
 
     Raises:
         UserError: if there is no such folder, or the file describes images elsewhere.
     """
-    if data.suffix in ('.yaml', '.yml') and data.is_file():
+    if settings_file(data) is not None:
         from ptnt_mm.workbench.data.formats.yolo import data_set_of
 
         return data_set_of(data)

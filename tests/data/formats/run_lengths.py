@@ -40,6 +40,7 @@ _TABLES = {
     'other columns': f'id,rle\na,{_RUNS}\nb,\n',
     'ids of classes': f'ImageId,ClassId,EncodedPixels\na.jpg,cat,{_RUNS}\nb,cat,-1\n',
     'more columns': f'id,image_id,EncodedPixels,class\n7,a,{_RUNS},cat\n8,b,,cat\n',
+    'long cells': f'ImageId,ClassId,EncodedPixels\na.jpg,cat,{_RUNS}{" " * 140_000}\nb,cat,\n',
     'an index': f'idx,image,rle\n0,a.jpg,{_RUNS}\n1,b.jpg,\n',
     'heights, and quotes': f'image_height,file_name,"RLE"\n50,a.jpg,{_RUNS}\n50,b.jpg,\n',
 }

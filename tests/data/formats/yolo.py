@@ -110,10 +110,6 @@ SAMPLES = [
         },
         harmless={
             'wrong count of names': rewrite('data.yaml', 'nc: 2', 'nc: 9'),
-            'unsafe yaml': rewrite(
-                'data.yaml', '$', 'evil: !!python/object/apply:os.system ["touch /tmp/evil"]\n'
-            ),
-            'cut yaml': replace('data.yaml', b'names: [cell, dot\ntrain: images'),
             'absolute path': rewrite('data.yaml', 'path: .', 'path: /datasets/mine'),
             'yaml bomb': plant_yaml_bomb,
         },

@@ -33,7 +33,7 @@ from ptnt_mm.workbench.data.reading.collector import (
     whole_number,
 )
 from ptnt_mm.workbench.data.reading.format import Format
-from ptnt_mm.workbench.data.tree import Tree, split_in
+from ptnt_mm.workbench.data.tree import Tree, split_of_all
 
 _KEYS = (b'"images?"', b'"annotations?"', b'"categor(?:ies|y)"')
 _LISTS = dict(images='image', annotations='annotation', categories='category')
@@ -54,8 +54,9 @@ def _read(tree: Tree) -> Labels:
     groups: set[str] = set()
     for file, lists in collector.read(_files(tree), _lists):
         _add(collector, file, *lists)
-        of_file = (str(e.get('supercategory')) for e in lists[2] if isinstance(e, dict))
-        groups.update(map(as_class_name, of_file))
+        for category in filter(lambda entry: isinstance(entry, dict), lists[2]):
+            name, group = (as_class_name(str(category.get(k))) for k in ('name', 'supercategory'))
+            groups.update({group} - {name})  # a class may be its only group
     labels = collector.finish()
     _drop_groups(labels, groups)
     if others := set(_candidates(tree)) - set(_files(tree)):
@@ -85,7 +86,9 @@ def _lists(file: Path) -> list[list]:
 def _files(tree: Tree) -> list[Path]:
     """The files of objects; if some are named instances, as in COCO, others are ignored."""
     files = _candidates(tree)
-    return [file for file in files if 'instances' in file.name] or files
+    named = [file for file in files if 'instances' in file.name]
+    # Those of ptnt infer count for images without others.
+    return named + [file for file in files if tree.is_predicted(file)] if named else files
 
 
 def _candidates(tree: Tree) -> list[Path]:
@@ -97,7 +100,7 @@ def _add(collector: Collector, file: Path, images: list, annotations: list, cate
     tree, labels = collector.tree, collector.labels
     names = _names(labels, file, categories)
     _drop_scores(labels, file, annotations)
-    split = split_in(file.stem) or tree.split_of(file)
+    split = split_of_all(file) or tree.split_of(file)
     known: dict[str, LabelledImage | None] = {}
     for key, entries in _by_id(labels, file, images).items():
         name = _name(entries[0])

@@ -14,7 +14,7 @@ from ptnt_mm.workbench.data.labels import LabelledObject, Labels
 from ptnt_mm.workbench.data.masks import EMPTY, from_pixels
 from ptnt_mm.workbench.data.reading.collector import MISSING, UNREADABLE, Collector
 from ptnt_mm.workbench.data.reading.format import Format
-from ptnt_mm.workbench.data.tree import Tree, split_in
+from ptnt_mm.workbench.data.tree import Tree, split_of_all
 
 
 def _files(tree: Tree) -> list[Path]:
@@ -39,7 +39,7 @@ def _read(tree: Tree) -> Labels:
 
 def _add(collector: Collector, file: Path, content: dict) -> None:
     tree, labels = collector.tree, collector.labels
-    split = split_in(file.stem) or tree.split_of(file)
+    split = split_of_all(file) or tree.split_of(file)
     classes = {entry['id']: labels.add_class(entry['name']) for entry in content['categories']}
     names = {entry['id']: str(entry['file_name']) for entry in content['images']}
     for i, entry in enumerate(content['annotations']):

@@ -31,7 +31,7 @@ from ptnt_mm.workbench.data.reading.collector import (
     whole_number,
 )
 from ptnt_mm.workbench.data.reading.format import Format
-from ptnt_mm.workbench.data.tree import Tree, split_in, split_named
+from ptnt_mm.workbench.data.tree import Tree, split_named, split_of_all
 
 _HEAD = 2**16  # bytes that show the columns
 _ROWS = 50  # rows that show the columns of a table without a header
@@ -168,7 +168,7 @@ def _add(collector: Collector, table: _Table) -> None:
     by_image = grouped((layout.cell(row, 'file'), (line, row)) for line, row in rows)
     for line, _ in by_image.pop('', ()):
         labels.report(table.file, 'rows that name no image', f'line {line}')
-    split = split_in(table.file.stem) or collector.tree.split_of(table.file)
+    split = split_of_all(table.file) or collector.tree.split_of(table.file)
     unknown: Counter[str] = Counter()
     without: Counter[str] = Counter()
     for name, found in by_image.items():

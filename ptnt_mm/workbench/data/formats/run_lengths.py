@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ptnt_mm.deploy.decoding import FORMATS
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import first_few
 from ptnt_mm.workbench.data.labels import LabelledImage, LabelledObject, Labels
@@ -22,9 +23,10 @@ from ptnt_mm.workbench.data.reading.collector import (
     read_text,
 )
 from ptnt_mm.workbench.data.reading.format import Format
-from ptnt_mm.workbench.data.tree import Tree, split_in
+from ptnt_mm.workbench.data.tree import Tree, split_of_all
 
-_WITH_CLASS = re.compile(r'(.+\.\w+)_(.+)')  # Image_Label
+_SUFFIXES = '|'.join(map(re.escape, FORMATS))
+_WITH_CLASS = re.compile(rf'(.+?(?:{_SUFFIXES}))_(.+)', re.IGNORECASE)  # Image_Label
 # Columns, in lower case and without other characters than letters; the first that is found counts.
 _NAMES = ('image(?!height|width|size).*', 'file.*', 'id')
 _RUNS = ('encodedpixels.*', 'rle.*')
@@ -44,7 +46,7 @@ def _find(tree: Tree) -> str:
 def _read(tree: Tree) -> Labels:
     collector = Collector(tree)
     for file, by_image in collector.read(_files(tree), _rows, csv.Error):
-        split = split_in(file.stem) or tree.split_of(file)
+        split = split_of_all(file) or tree.split_of(file)
         for name, rows in by_image.items():
             path = tree.find_image(name, file.parent, split)
             image = collector.image(file, path, split, name=name)
@@ -56,7 +58,9 @@ def _read(tree: Tree) -> Labels:
 def _rows(file: Path) -> dict[str, list[tuple[str, str]]]:
     """The class and the run lengths of each object, by the name of its image."""
     found: dict[str, list[tuple[str, str]]] = {}
-    reader = csv.DictReader(io.StringIO(read_text(file)))
+    text = read_text(file)
+    csv.field_size_limit(max(csv.field_size_limit(), len(text)))
+    reader = csv.DictReader(io.StringIO(text))
     columns = {re.sub('[^a-z]', '', name.lower()): name for name in reader.fieldnames or ()}
     of_images, of_runs = (_first(columns, patterns) for patterns in (_NAMES, _RUNS))
     if of_images is None or of_runs is None:

@@ -35,6 +35,7 @@ from ptnt_mm.workbench.data.tree import Tree, split_named
 _NAME_LISTS = ('classes.txt', 'obj.names', 'labels.txt', '_darknet.labels')
 _LINE = re.compile(r'\s*\d+(\.0*)?(\s+[-+.\deE]+){4,}\s*')
 _SPLITS = ('train', 'val', 'test')
+_USUAL_SETTINGS = ('data.yaml', 'data.yml', 'dataset.yaml', 'dataset.yml')
 _LABELS_OF = {'images': 'labels', 'Images': 'Labels', 'IMAGES': 'LABELS'}
 
 
@@ -99,10 +100,23 @@ class _Settings:
         return {place for *_, place in self.places if place is not None}
 
     @property
-    def order(self) -> tuple[int, int, bool]:
-        """The best settings have the smallest: most splits, near the top, with the usual name."""
+    def order(self) -> tuple[bool, int, int, bool]:
+        """The best settings have the smallest.
+
+        They are the file that was passed, or have most splits, are near the top, and have the usual
+        name.
+        """
         splits = {split for split, _, place in self.places if place is not None}
-        return -len(splits), len(self.file.parts), self.file.name != 'data.yaml'
+        is_passed, is_usual = self.file == self.tree.settings, self.file.name == 'data.yaml'
+        return not is_passed, -len(splits), len(self.file.parts), not is_usual
+
+    def names(self, labels: Labels) -> dict[int, str]:
+        """The names of the classes by their numbers; empty without any."""
+        given = self.content.get('names')
+        if isinstance(given, str):  # darknet's file
+            place = self.path_of(given, 'train')
+            given = _lines(place, labels) if place is not None else []
+        return _numbered(given or [])
 
     @cached_property
     def elsewhere(self) -> set[Path]:
@@ -167,7 +181,7 @@ class _Settings:
 
 def _find(tree: Tree) -> str:
     homes = _homes_of(tree)
-    if settings := _settings(tree):
+    if settings := _settings(tree)[0]:
         return f'{tree.relative(settings[0].file)} with the names of classes'
     labelled = [image for image in homes.images if _looks_like_labels(homes.label_file(image))]
     images = counted(len(labelled), 'image')
@@ -178,12 +192,19 @@ def _read(tree: Tree) -> Labels:
     collector = Collector(tree, CENTRE_AND_SIZE, in_pixels=False)
     labels = collector.labels
     homes = _homes_of(tree)
-    settings, *others = _settings(tree) or [_Settings(tree, None, {})]
-    names = _names(tree, settings, labels)
-    images = _images_of_splits(tree, homes, settings, labels)
+    every, unreadable = _settings(tree)
+    for file, why in unreadable.items():
+        if not every:
+            raise UserError(f'{file}, which has names of classes, cannot be read: {why}')
+        labels.report(file, UNREADABLE, why)
+    settings, *others = _deciding(tree, every) or [_Settings(tree, None, {})]
+    images, described = _images_of_splits(tree, homes, settings, labels)
+    names = _read_names(settings, every, {homes.label_file(path) for path in described}, labels)
+    sources = map(homes.label_file, images)
+    numbers = _add_classes(names, sources, settings.content, labels)
     used, without, indices = Counter(), Counter(), set()
     found: list[tuple[Path, LabelledImage, list[str]]] = []
-    for path, split in images:
+    for path, split in images.items():
         source = homes.label_file(path)
         image = collector.image(source, path, split)
         if image is None:
@@ -209,15 +230,15 @@ def _read(tree: Tree) -> Labels:
     for source, image, lines in found:
         known = names.of(source)
         collector.add(source, image, objects_of(labels, source, lines, image, known, lengths))
-    if shift := why_shifted(indices, names.numbers):
+    if shift := why_shifted(indices, numbers):
         raise UserError(f'{tree.root}: {shift}')
     _note_background(labels, used, without)
     _note_other_settings(settings, others, labels)
-    if not names.numbers:
+    if not numbers:
         labels.notes.append('there are no class names: write them to classes.txt, one per line')
-    _report_strays(tree, homes, labels, {name_key(path.stem) for path, _ in images})
+    _report_strays(tree, homes, labels, {name_key(path.stem) for path in images})
     collector.finish()
-    if not names.numbers:
+    if not numbers:
         labels.classes.sort(key=lambda name: int(name.removeprefix('class ')))
     return labels
 
@@ -254,23 +275,44 @@ def _note_other_settings(used: _Settings, others: Iterable[_Settings], labels: L
 
 
 @lru_cache(maxsize=1)
-def _settings(tree: Tree) -> list[_Settings]:
-    """The files of settings; the first is used.
+def _settings(tree: Tree) -> tuple[list[_Settings], dict[Path, str]]:
+    """The files of settings, the best first; and why others cannot be read.
 
     A clone has others, such as those of models and of public data sets.
     """
-    found = []
+    found, unreadable = [], {}
     for file in tree.with_suffix('.yaml', '.yml', '.data'):
         try:
             text = read_text(file)
             content = _of_darknet(text) if file.suffix == '.data' else yaml.load(text, _Plain)
-        except (UserError, yaml.YAMLError, ValueError, RecursionError):
+        except (UserError, yaml.YAMLError, ValueError, RecursionError) as error:
+            if file.name in _USUAL_SETTINGS:
+                unreadable[file] = _why_unreadable(error)
             continue
         if not isinstance(content, dict) or not isinstance(content.get('names'), (list, dict, str)):
             continue
         if _homes_of(tree).images or any(content.get(split) for split in _SPLITS):
             found.append(_Settings(tree, file, content))
-    return sorted(found, key=attrgetter('order'))
+    return sorted(found, key=attrgetter('order')), unreadable
+
+
+def _why_unreadable(error: Exception) -> str:
+    place = getattr(error, 'problem_mark', None)
+    return f'line {place.line + 1}: {error.problem}' if place else str(error)
+
+
+def _deciding(tree: Tree, settings: list[_Settings]) -> list[_Settings]:
+    """The settings whose splits may count: those of ``ptnt infer`` only without other labels."""
+    by_hand = [each for each in settings if not tree.is_predicted(each.file)]
+    return by_hand if _has_labels_by_hand(tree) else settings
+
+
+@lru_cache(maxsize=1)
+def _has_labels_by_hand(tree: Tree) -> bool:
+    """Whether an image has a label file that ``ptnt infer`` did not write."""
+    homes = _homes_of(tree)
+    files = map(homes.label_file, homes.images)
+    return any(file.is_file() and not tree.is_predicted(file) for file in files)
 
 
 def data_set_of(settings: Path) -> Path:
@@ -308,44 +350,63 @@ def _of_darknet(text: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class _Names:
-    """The names of the classes by their numbers: of the settings, or of lists, by their folders.
+    """The names of the classes by their numbers; sets that were put together may have several.
 
-    Sets that were put together may have several lists.
+    Attributes:
+        given: Those of the settings that were chosen.
+        described: The label files of the images in their splits.
+        settings: Those of all settings, by the folder of the file.
+        lists: Those of lists, by their folders.
     """
 
     given: Mapping[int, str]
+    described: Collection[Path]
+    settings: Mapping[Path, Mapping[int, str]]
     lists: Mapping[Path, Mapping[int, str]]
 
     def of(self, source: Path) -> Mapping[int, str]:
-        """The names for a label file: those of the nearest list above it."""
-        nearest = (self.lists[folder] for folder in source.parents if folder in self.lists)
-        return self.given or next(chain(nearest, self.lists.values()), {})
+        """The names for a label file: of its settings, or of the nearest above it."""
+        if source in self.described and self.given:
+            return self.given
+        nearest = (
+            known[folder]
+            for known in (self.settings, self.lists)
+            for folder in source.parents
+            if folder in known
+        )
+        return next(chain(nearest, [self.given] if self.given else self.lists.values()), {})
 
-    @property
-    def numbers(self) -> set[int]:
-        """The numbers that have a name somewhere."""
-        return {number for names in (self.given, *self.lists.values()) for number in names}
+
+def _read_names(
+    chosen: _Settings, every: Iterable[_Settings], described: Collection[Path], labels: Labels
+) -> _Names:
+    given, settings, lists = chosen.names(labels), {}, {}
+    for each, known in ((chosen, given), *((each, each.names(Labels())) for each in every)):
+        if known:
+            settings.setdefault(each.file.parent, known)
+    for file in chosen.tree.with_suffix('.txt', '.names', '.labels'):
+        if file.name in _NAME_LISTS:
+            lines = _lines(file, Labels() if settings else labels)
+            lists.setdefault(file.parent, _numbered(lines))
+    return _Names(given, described, settings, lists)
 
 
-def _names(tree: Tree, settings: _Settings, labels: Labels) -> _Names:
-    content = settings.content
-    given, lists = content.get('names'), {}
-    if isinstance(given, str):  # darknet's file
-        place = settings.path_of(given, 'train')
-        given = _lines(place, labels) if place is not None else []
-    if not given:
-        for file in tree.with_suffix('.txt', '.names', '.labels'):
-            if file.name in _NAME_LISTS:
-                lists.setdefault(file.parent, _numbered(_lines(file, labels)))
-    names = _Names(_numbered(given or []), lists)
-    for known in (names.given, *names.lists.values()):
+def _add_classes(
+    names: _Names, sources: Iterable[Path], content: Mapping[str, Any], labels: Labels
+) -> set[int]:
+    """Add the classes that have names; return their numbers."""
+    used = [names.given] if names.given else [] if names.settings else [*names.lists.values()]
+    for known in map(names.of, sources):
+        if all(known is not other for other in used):
+            used.append(known)
+    for known in used:
         for _, name in sorted(known.items()):
             labels.add_class(name)
         note_equal_names(labels, 'classes', {i: as_class_name(name) for i, name in known.items()})
     count, known = whole_number(content.get('nc')), names.given
     if count and known and count != len(known):
         labels.notes.append(f'nc is {count}, but names lists {len(known)}: the names are used')
-    return names
+    return {number for known in used for number in known}
 
 
 def _lines(file: Path, labels: Labels) -> list[str]:
@@ -375,8 +436,8 @@ def _numbered(names: list | dict) -> dict[int, str]:
 
 def _images_of_splits(
     tree: Tree, homes: _Homes, settings: _Settings, labels: Labels
-) -> list[tuple[Path, str | None]]:
-    """The images of the splits, without duplicates.
+) -> tuple[dict[Path, str | None], set[Path]]:
+    """The images of the splits, each with its split; and those that the settings describe.
 
     Splits that the settings do not name, or whose places were not found, are those of lists, then
     of folders. Images in no split are for training if there are no others to train on.
@@ -391,7 +452,7 @@ def _images_of_splits(
         if split in missing and settings.elsewhere.isdisjoint(place.parents)
     ]
     missing -= {split for split, *_ in lists}
-    for split, name, place in (*given, *lists):
+    for split, name, place in given:
         if place is None:
             detail = f'{split}: {name}'
             labels.report(settings.file, 'folders or lists that were not found', detail)
@@ -402,17 +463,22 @@ def _images_of_splits(
             _add_split(found, inside, split, labels)
         else:
             _add_split(found, _of_list(tree, place, labels, split), split, labels)
+    described = set(found)
+    for split, _, place in lists:
+        _add_split(found, _of_list(tree, place, labels, split), split, labels)
     left = {image: tree.split_of(image) for image in homes.images if image not in found}
     if not found:
-        return list(left.items())
+        return left, described
     has_train = 'train' in {*found.values(), *(missing & set(left.values()))}
     wanted = missing if has_train else missing | {None}
     for image, split in left.items():
-        if split in wanted and settings.elsewhere.isdisjoint(image.parents):
+        # Images that a model labelled join those that were labelled and split before.
+        is_new = _has_labels_by_hand(tree) and tree.is_predicted(homes.label_file(image))
+        if is_new or (split in wanted and settings.elsewhere.isdisjoint(image.parents)):
             found[image] = split
         elif homes.label_file(image).is_file():
             labels.report(image, 'labelled images that are in none of the splits')
-    return list(found.items())
+    return found, described
 
 
 def _lists(tree: Tree, homes: _Homes) -> list[tuple[str, str, Path]]:
@@ -422,6 +488,8 @@ def _lists(tree: Tree, homes: _Homes) -> list[tuple[str, str, Path]]:
     """
     of_images = set(map(homes.label_file, homes.images))
     texts = [file for file in tree.with_suffix('.txt') if file not in of_images]
+    if _has_labels_by_hand(tree):
+        texts = [file for file in texts if not tree.is_predicted(file)]
     for prefix in ('', 'autosplit_'):
         found = [
             (split, file.name, file)

@@ -3,7 +3,6 @@
 import csv
 import re
 from collections.abc import Collection, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -17,7 +16,7 @@ from ptnt_mm.workbench.data.tree import Tree
 LABEL_MAP = 'labelmap.txt'  # CVAT's and Datumaro's
 
 _NAMES = re.compile(
-    r'(.*[_ -])?(class(es)?|labels?|categor(y|ies)|codes|names)([_ -]?(names?|list|map))?'
+    r'(.*[_ -])?(class(es)?|labels?|categor(y|ies)|codes|names)([_ -]?(names?|list|map|dict))?'
 )
 _GAP = r'[\s,;:=()\[\]"]'
 _ROW = re.compile(rf'{_GAP}*((?:\d+{_GAP}+)*)(\S|\S.*?\S)((?:{_GAP}+\d+)*){_GAP}*')
@@ -45,13 +44,47 @@ class Table:
 
 
 def read_table(tree: Tree) -> Table:
-    """Read the table of classes next to the masks, if there is one."""
+    """Read the table of classes next to the masks, if there is one.
+
+    Raises:
+        UserError: if a file that is called like a table cannot be read, or if two of one name
+            contradict each other, as in sets that were put together.
+    """
+    tables, unreadable = [], {}
     for file in (*tree.with_suffix('.csv'), *tree.with_suffix('.txt')):
         is_csv = file.suffix.lower() == '.csv'
-        with suppress(UserError, csv.Error, ValueError):  # int refuses very long numbers
+        if tables and file.name != tables[0].file.name:
+            continue
+        try:
             if table := _of_csv(tree, file) if is_csv else _of_text(tree, file):
-                return table
-    return Table()
+                tables.append(table)
+        except (csv.Error, ValueError):  # int refuses very long numbers
+            continue
+        except UserError as error:
+            if _is_called_like_a_table(file):
+                unreadable[file] = str(error)
+    for file, why in unreadable.items():
+        if not tables:
+            raise UserError(f'{file}, which has names of classes, cannot be read: {why}')
+    first = tables[0] if tables else Table()
+    for other in tables[1:]:
+        if _contradict(first, other):
+            named = tree.first_few([first.file, other.file])
+            raise UserError(
+                f'{tree.root}: {named} have different classes for one value or colour: give all '
+                'masks the same table, or pass one of the folders'
+            )
+    return first
+
+
+def _contradict(one: Table, other: Table) -> bool:
+    """Whether two tables have different classes for a value or a colour."""
+    pairs = (one.names, other.names), (one.colours, other.colours)
+    return any(ours[key] != theirs[key] for ours, theirs in pairs for key in ours.keys() & theirs)
+
+
+def _is_called_like_a_table(file: Path) -> bool:
+    return file.name in (NAMES, LABEL_MAP) or bool(_NAMES.fullmatch(file.stem.casefold()))
 
 
 def _of_text(tree: Tree, file: Path) -> Table | None:
@@ -63,7 +96,7 @@ def _of_text(tree: Tree, file: Path) -> Table | None:
         return _of_label_map(file, lines)
     if table := _of_rows(tree, file, list(map(_in_row, lines))):
         return table
-    if file.name != NAMES and not _NAMES.fullmatch(file.stem.casefold()):
+    if not _is_called_like_a_table(file):
         return None
     # LabelMe's lists begin with the name of ignored pixels, -1. An empty line is a value, too.
     in_order = {i: n for i, n in enumerate(n for n in every_line if n != '__ignore__') if n}

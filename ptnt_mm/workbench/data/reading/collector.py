@@ -12,7 +12,7 @@ import numpy as np
 
 from ptnt_mm.deploy.decoding import FORMATS, why_not_an_image
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import first_few, printable
+from ptnt_mm.utils.text import counted, first_few, printable
 from ptnt_mm.workbench.data.boxes import (
     CORNER_AND_SIZE,
     CORNERS,
@@ -61,11 +61,12 @@ class _Written:
     file: Path
     image: LabelledImage
     item: LabelledObject
+    name: str  # of the image
 
     def __str__(self) -> str:
         numbers = ', '.join(f'{value:g}' for value in self.item.box)
         width, height = self.image.size
-        return f'{self.item.label} [{numbers}] in {self.image.path.name} ({width}x{height})'
+        return f'{self.item.label} [{numbers}] in {self.name} ({width}x{height})'
 
     @property
     def for_rules(self) -> Listed:
@@ -107,6 +108,7 @@ class Collector:
         self._images: dict[Path, LabelledImage] = {}
         self._written: list[_Written] = []
         self._emptied: set[Path] = set()
+        self._by_hand: set[Path] = set()
         self._other_splits: dict[Path, dict[str, None]] = {}  # ordered sets
 
     def image(
@@ -143,6 +145,8 @@ class Collector:
             self.labels.report(file, 'labels for a different image size', why)
             self.labels.aside.add(path)
             return None
+        if not self.tree.is_predicted(file):
+            self._by_hand.add(path)
         known = self._images.get(path)
         if known is None or (known.split is None and split):
             self._images[path] = LabelledImage(path, size, split)
@@ -190,16 +194,16 @@ class Collector:
         ``objects`` may be an iterator that reports objects as it skips them: an image that loses
         all its objects is skipped, because training would take it for background.
         """
-        problems = len(self.labels.problems)
+        problems, name = len(self.labels.problems), self.tree.name_of(image.path)
         for item in objects:
             stated = item.box if self._states_boxes else None
             mask, rule, why = usable(item.segmentation, image.size, stated)
             if rule is not None:
-                detail = f'{item.label} in {image.path.name}{f": {why}" if why else ""}'
+                detail = f'{item.label} in {name}{f": {why}" if why else ""}'
                 outcome = rule.outcome if mask else Outcome.AS_BOX
                 self.labels.report(file, rule.what, detail, item.label, outcome)
             item = replace(item, label=as_class_name(item.label), segmentation=mask)
-            self._written.append(_Written(file, image, item))
+            self._written.append(_Written(file, image, item, name))
         if len(self.labels.problems) > problems:
             self._emptied.add(image.path)
 
@@ -223,6 +227,7 @@ class Collector:
         """
         self._report_splits()
         self._written = [entry for entry in self._written if entry.image.path in self._images]
+        self._leave_out_predictions()
         boxes = self._boxes()
         if self._in_pixels and boxes.is_beyond.any():
             self._refuse(of_stored_pixels(boxes, self._are_turned()), np.arange(len(boxes.values)))
@@ -252,6 +257,21 @@ class Collector:
             if path in self._images:
                 detail = f'{", ".join(others)}; {self._images[path].split} is kept'
                 self.labels.report(path, 'images in several splits', detail, outcome=Outcome.KEPT)
+
+    def _leave_out_predictions(self) -> None:
+        """Leave out what ``ptnt infer`` found in images that have other labels as well."""
+        replaced = [
+            entry.image.path in self._by_hand and self.tree.is_predicted(entry.file)
+            for entry in self._written
+        ]
+        if images := {entry.image.path for entry in compress(self._written, replaced)}:
+            self.labels.notes.append(
+                f'{counted(len(images), "image")} with labels besides those that ptnt infer wrote: '
+                'only the others are used'
+            )
+            self._written = [
+                e for e, is_out in zip(self._written, replaced, strict=True) if not is_out
+            ]
 
     def _without_repeats(self, entries: list[_Written]) -> list[_Written]:
         left = np.ones(len(entries), bool)

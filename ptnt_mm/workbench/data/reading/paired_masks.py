@@ -99,7 +99,9 @@ def has_large_numbers(masks: Sequence[Path]) -> bool:
     """Whether masks have numbers above 255, as object numbers may be, and classes never are."""
     for mask in spread(masks, 20):
         with suppress(Exception), Image.open(mask, formats=DECODERS) as stored:  # of any kind
-            if stored.mode.startswith('I') and stored.getextrema()[1] > IGNORED:
+            is_larger = stored.mode.startswith('I') and stored.getextrema()[1] > IGNORED
+            # Black and white is read as 8 bits.
+            if is_larger and read_values(mask).max() > IGNORED:
                 return True
     return False
 
