@@ -20,6 +20,8 @@ from ptnt_mm.utils.atomic_files import remove_partials, write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import unknown_name
 from ptnt_mm.weights.networks import plain_settings
+from ptnt_mm.weights.reader.checkpoint_error import CheckpointError
+from ptnt_mm.weights.reader.read import read_checkpoint
 
 WHOLE_FILES = 'whole_files'
 """Name of :class:`AtomicFileBackend` for MMEngine's ``backend_args``."""
@@ -48,8 +50,11 @@ class WholeCheckpointHook(CheckpointHook):
     (:class:`StopAtNaNHook` does at NaN), the old files stay. It takes the same arguments.
 
     Raises:
-        UserError: if an evaluation does not report the metric in ``save_best``.
+        UserError: if an evaluation does not report the metric in ``save_best``, or if the first
+            checkpoint cannot be read again.
     """
+
+    _was_read = False
 
     def before_train(self, runner: Any) -> None:
         """Write local files through :class:`AtomicFileBackend`, unless another backend is named."""
@@ -64,7 +69,8 @@ class WholeCheckpointHook(CheckpointHook):
     def before_save_checkpoint(self, runner: Any, checkpoint: dict) -> None:
         """Save plain tensors, and the settings of the backbone, which its weights do not show.
 
-        torch.compile marks the optimizer's tensors, which no safe reader accepts.
+        No safe reader accepts the optimizer's tensors as torch.compile marks them, or the function
+        that OneCycleLR keeps; a new schedule has one, too.
         """
         model = runner.cfg.get('model')
         if isinstance(model, Mapping) and isinstance(model.get('backbone'), Mapping):
@@ -73,13 +79,22 @@ class WholeCheckpointHook(CheckpointHook):
             checkpoint['optimizer'] = apply_to(
                 checkpoint['optimizer'], lambda entry: isinstance(entry, Tensor), Tensor.detach
             )
+        if 'param_schedulers' in checkpoint:
+            checkpoint['param_schedulers'] = _without_functions(checkpoint['param_schedulers'])
 
     def _save_checkpoint_with_step(self, runner: Any, step: int, meta: dict) -> None:
         for hook in runner.hooks:
             if isinstance(hook, AverageBuffersHook):
                 hook.average(runner)
         super()._save_checkpoint_with_step(runner, step, meta)
+        if not self._was_read and is_main_process() and Path(self.last_ckpt).is_file():
+            self._was_read = True
+            _require_readable(self.last_ckpt)
         self._remove_outdated()
+
+    def _publish_model(self, runner: Any, ckpt_path: str | None) -> None:
+        if ckpt_path is not None:  # as of a best one that was not evaluated again
+            super()._publish_model(runner, ckpt_path)
 
     def _save_best_checkpoint(self, runner: Any, metrics: dict) -> None:
         if unknown := sorted({*(self.save_best or ())} - {'auto', *metrics}):
@@ -92,6 +107,24 @@ class WholeCheckpointHook(CheckpointHook):
         several = getattr(self, 'best_ckpt_path_dict', {}).values()
         best = getattr(self, 'best_ckpt_path', None)
         self.file_backend.remove_all_but({self.last_ckpt, best, *several})
+
+
+def _without_functions(state: Any) -> Any:
+    if isinstance(state, dict):
+        return {k: _without_functions(entry) for k, entry in state.items() if not callable(entry)}
+    return [_without_functions(entry) for entry in state] if isinstance(state, list) else state
+
+
+def _require_readable(checkpoint: str) -> None:
+    """Raise a UserError if a run's checkpoint cannot be read again, before training goes on."""
+    try:
+        read_checkpoint(checkpoint, 'meta')
+    except CheckpointError as error:
+        reason = str(error).removeprefix(f'{checkpoint}: ').partition('. ')[0]  # without advice
+        raise UserError(
+            f'{checkpoint} was written, but cannot be read again: {reason}. Let hooks and classes '
+            'of this run save only tensors, numbers and texts, and lists and dicts of these'
+        ) from error
 
 
 class _DeferredRemoval:

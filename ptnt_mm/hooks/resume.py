@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from mmengine.hooks import Hook
+from mmengine.hooks import CheckpointHook, Hook
 from mmengine.optim import OptimWrapper, OptimWrapperDict
 from mmengine.runner import IterBasedTrainLoop
 from torch import nn, optim
@@ -101,14 +101,16 @@ def _check_counters(runner: Any, checkpoint: dict) -> None:
 
 
 def _keep_to_work_dir(runner: Any, checkpoint: dict) -> None:
-    """Drop a checkpoint's references to files outside the work_dir, which MMEngine would delete.
+    """Drop a checkpoint's references to files elsewhere, which MMEngine would delete.
 
     It deletes the previous best checkpoint, and outdated ones.
     """
     info = checkpoint.get('message_hub', {}).get('runtime_info', {})
     work_dir = Path(runner.work_dir).resolve()
+    out_dirs = (hook.out_dir for hook in runner.hooks if isinstance(hook, CheckpointHook))
+    folders = {work_dir, *(Path(out, work_dir.name).resolve() for out in out_dirs if out)}
     for key in [key for key in info if str(key).startswith('best_ckpt')]:
-        if Path(str(info[key])).resolve().parent != work_dir:
+        if Path(str(info[key])).resolve().parent not in folders:
             del info[key]
             runner.logger.warning(f'{key} of the checkpoint is not in {work_dir}: ignored')
     steps = info.get('keep_ckpt_ids', [])
@@ -171,8 +173,11 @@ def _use_config(runner: Any, checkpoint: dict) -> None:
     before, now = checkpoint['optimizer'], runner.optim_wrapper.state_dict()
     schedules = [s.state_dict() for s in schedulers]
     left_out = {'params', *(_BY_METRICS if by_metrics else ())}
-    stored = _settings(before, checkpoint.get('param_schedulers', []), left_out)
-    if stored == _settings(now, schedules, left_out):
+    kept = checkpoint.get('param_schedulers', [])
+    for scheduler, state, old in zip(schedulers, schedules, kept, strict=False):
+        if scheduler in by_metrics and 'end' in state:
+            old['end'] = state['end']  # by default the length of the run, which may be longer now
+    if _settings(before, kept, left_out) == _settings(now, schedules, left_out):
         return
     if by_metrics:
         raise UserError(

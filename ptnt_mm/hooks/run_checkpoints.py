@@ -42,7 +42,7 @@ def describe_last_checkpoint(work_dir: Path) -> tuple[str, str]:
 
 def best_checkpoint(work_dir: Path) -> Path | None:
     """Find the best checkpoint that can be read, otherwise the newest; None if there is none."""
-    best = [path for path in checkpoints_in(work_dir) if path.name.startswith('best_')]
+    best = [path for path in _checkpoints_of(work_dir) if path.name.startswith('best_')]
     found = _first_readable([*best[::-1], *_newest_first(work_dir)], _read_all)
     return found and found[0]
 
@@ -99,12 +99,22 @@ def _first_readable(
 
 
 def _newest_first(work_dir: Path) -> list[Path]:
-    newest = [path for path in checkpoints_in(work_dir) if not path.name.startswith('best_')][::-1]
+    newest = [p for p in _checkpoints_of(work_dir) if not p.name.startswith('best_')][::-1]
     # The file is next to the pointer, unless the checkpoint hook has an `out_dir`. The stored path
     # comes second: the run may have been copied or moved, and a different one may be there now.
     pointed = Path(_pointed_at(work_dir))
     found = [path for path in (work_dir / pointed.name, pointed) if os.path.isfile(path)]
     return list(dict.fromkeys([*found[:1], *newest]))
+
+
+def _checkpoints_of(work_dir: Path) -> list[Path]:
+    """The checkpoints in the folder of a run, or in the one in the ``out_dir`` of its hook.
+
+    MMEngine calls the latter like the former; its pointer names it.
+    """
+    elsewhere = Path(_pointed_at(work_dir)).parent
+    is_out_dir = elsewhere.name == work_dir.resolve().name and elsewhere.is_dir()
+    return checkpoints_in(work_dir) or (checkpoints_in(elsewhere) if is_out_dir else [])
 
 
 def _pointed_at(work_dir: Path) -> str:

@@ -33,6 +33,7 @@ PRIVATE = {
     },
     'mmengine.hooks:CheckpointHook': {
         '_save_checkpoint_with_step': 'overridden: removes old files last',
+        '_publish_model': 'overridden: not for a best one that is unknown',
         '_save_best_checkpoint': 'overridden: checks the metric, removes old files last',
         '_default_greater_keys': 'which metrics are better if greater',
     },
@@ -99,6 +100,9 @@ PRIVATE = {
         '_are_functorch_transforms_active': 'where custom operators are refused',
         '_get_dispatch_mode': 'whether tensors may be stand-ins: of a fake or a tracing mode',
         '_TorchDispatchModeKey': 'the kinds of modes',
+    },
+    'torch.ops:aten': {
+        '_assert_scalar': 'removed from exported programs',
     },
     'torch.ops:torchvision': {
         '_deform_conv2d_backward': 'the gradient of an operator',

@@ -56,6 +56,12 @@ def test_classes_that_have_moved_are_found(text: str, tmp_path: Path):
     assert get_object_from_string(kind) is not None
 
 
+def test_suppression_is_shortened_as_mmcv_reads_it(tmp_path: Path):
+    """MMEngine stores the function of a config in the new style with its module."""
+    text = "model = dict(test_cfg=dict(nms=dict(type='mmcv.ops.nms', iou_threshold=0.5)))"
+    assert read_config(_write(tmp_path, text)).model.test_cfg.nms.type == 'nms'
+
+
 def test_what_a_config_in_the_new_style_names_is_not_imported(tmp_path: Path):
     text = 'from mmdet.no_such_part import Detector\nmodel = dict(type=Detector)\n'
     assert read_config(_write(tmp_path, text)).filename

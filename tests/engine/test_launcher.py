@@ -1,16 +1,20 @@
 """Distributed training on a CPU."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 import torch
 from mmengine.config import Config
+from mmengine.dataset import BaseDataset
 from mmengine.registry import MODELS
 from toy import ToyModel, quick, toy_config
 
 from ptnt_mm import api
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.workbench.engine.launcher import choose_launcher
+from ptnt_mm.workbench.engine.runner import QuietRunner
 
 
 @MODELS.register_module()
@@ -52,6 +56,22 @@ def test_sync_bn_becomes_bn_and_this_is_reported(launch, caplog):
     assert [head.norm_cfg.type for head in model.heads] == ['BN', 'BN', 'BN', 'GN']
     assert all(head.norm_cfg.requires_grad for head in model.heads)
     assert caplog.text.count('each process has a separate BN') == 1
+
+
+def test_one_process_synchronises_nothing():
+    """mmcv's own layer cannot even be built without other processes."""
+    config = Config(dict(model=dict(backbone=dict(norm_cfg=dict(type='MMSyncBN')))))
+    choose_launcher(config, 'none')
+    assert config.model.backbone.norm_cfg.type == 'BN'
+
+
+def test_copies_of_earlier_data_sets_are_forgotten():
+    memos = BaseDataset._copy_without_annotation.__defaults__ or ()
+    for memo in [memo for memo in memos if memo is not None]:  # in OneDL's fork, there is none
+        memo[0] = 'the copy of an object that had this id'
+        with suppress(Exception):  # it has no settings
+            QuietRunner.build_dataloader({})
+        assert not memo
 
 
 def test_other_models_are_left_as_they_are(launch, caplog):

@@ -1,6 +1,7 @@
 """A resumed run takes some settings from its checkpoint, and others from the config."""
 
 import copy
+import datetime
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +15,13 @@ from mmengine.registry import HOOKS
 from toy import evaluated, log_of, quick, toy_config, toy_iterations, train
 
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.weights.mmengine import require_safe_loading
 from ptnt_mm.weights.reader.read import read_checkpoint
 
 pytestmark = pytest.mark.slow
+
+# MMEngine's own loading refuses its own checkpoints with today's torch.
+require_safe_loading()
 
 WARM = dict(type='LinearLR', start_factor=0.1, by_epoch=False, begin=0, end=4)
 STEPS = dict(type='MultiStepLR', by_epoch=True, milestones=[1, 3], gamma=0.1)
@@ -134,6 +139,38 @@ def test_a_schedule_that_depends_on_metrics_continues(tmp_path: Path):
     whole = rows(config(tmp_path / 'whole'))
     assert whole[-1]['lr'] < 0.1
     assert rows(config(tmp_path / 'rest'), tmp_path / 'whole' / 'epoch_2.pth') == whole[6:]
+    # Its end is that of the run, which may be longer now.
+    longer = config(tmp_path / 'longer')
+    longer.train_cfg.max_epochs = 4
+    assert rows(longer, tmp_path / 'whole' / 'epoch_2.pth')[:3] == whole[6:]
+
+
+def test_a_schedule_that_keeps_a_function_continues(tmp_path: Path):
+    def config(work_dir: Path) -> Config:
+        cycle = dict(type='OneCycleLR', eta_max=0.1, total_steps=9, by_epoch=False)
+        config = toy_config(work_dir, 3, param_scheduler=[cycle])
+        config.default_hooks.checkpoint.max_keep_ckpts = 9
+        return config
+
+    whole = rows(config(tmp_path / 'whole'))
+    assert rows(config(tmp_path / 'rest'), tmp_path / 'whole' / 'epoch_2.pth') == whole[6:]
+
+
+@HOOKS.register_module()
+class DateHook(Hook):
+    """Stores what no safe reader accepts."""
+
+    def before_save_checkpoint(self, runner, checkpoint: dict) -> None:
+        checkpoint['meta']['date'] = datetime.date(2026, 1, 1)
+
+
+def test_a_run_whose_checkpoints_could_not_be_read_stops_at_the_first(tmp_path: Path):
+    config = toy_config(tmp_path, 2)
+    config.custom_hooks += [dict(type='DateHook')]
+    with pytest.raises(
+        UserError, match='epoch_1.pth was written, .*asks for .datetime.date.*hooks'
+    ):
+        train(quick(config))
 
 
 def test_another_optimizer(tmp_path: Path, run: Path):

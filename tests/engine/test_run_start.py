@@ -8,7 +8,7 @@ import pytest
 import torch
 from mmengine.config import Config, ConfigDict
 from mmengine.runner import Runner
-from toy import log_of, names, quick, toy_config, train
+from toy import evaluated, log_of, names, quick, toy_config, train
 
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.workbench.config.initial_weights import check_start, use_pretrained
@@ -371,3 +371,38 @@ def test_a_run_with_checkpoints_in_another_folder_is_continued(tmp_path: Path):
     runner = run(2, resume='auto')
     assert runner.cfg.load_from == str(tmp_path / 'large_disk/run/epoch_1.pth')
     assert runner.epoch == 2 and 'resumed epoch: 1, iter: 3' in log_of(tmp_path / 'run')
+
+
+def test_the_best_checkpoint_in_another_folder_is_not_forgotten(tmp_path: Path, caplog):
+    def run(epochs: int, resume: str | None = None) -> Runner:
+        config = quick(evaluated(toy_config(tmp_path / 'run', epochs), save_best='score'))
+        config.default_hooks.checkpoint.update(out_dir=str(tmp_path / 'disk'), rule='less')
+        config.experiment_name = f'best_in_out_dir_{epochs}'
+        return run_training(config, resume=resume)
+
+    run(1)
+    hub = run(2, resume='auto').message_hub
+    assert hub.get_info('best_ckpt') == str(tmp_path / 'disk/run/best_score_epoch_1.pth')
+
+
+def test_the_older_name_of_weights_is_known(tmp_path: Path):
+    """As of mmseg's models, which take ``pretrained`` beside the backbone."""
+
+    def view() -> ConfigView:
+        backbone = dict(type='ResNetV1c', depth=18)
+        model = dict(type='EncoderDecoder', pretrained='old.pth', backbone=backbone)
+        return ConfigView(Config(dict(model=model, default_scope='mmseg')))
+
+    assert view().starting_weights == 'old.pth'
+    with pytest.raises(UserError, match='no file old.pth to start from'):
+        choose_start(view(), tmp_path)
+    (tmp_path / 'new.pth').touch()
+    changed = view()
+    choose_start(changed, tmp_path, pretrained=str(tmp_path / 'new.pth'))
+    assert changed.model.pretrained is None
+    assert changed.starting_weights == str(tmp_path / 'new.pth')
+
+
+def test_a_boolean_is_no_checkpoint(tmp_path: Path):
+    with pytest.raises(UserError, match=r"`resume=True`: expected 'auto', or the path"):
+        choose_start(ConfigView(toy_config(tmp_path, 1)), tmp_path, resume=True)

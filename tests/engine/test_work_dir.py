@@ -12,6 +12,7 @@ from toy import quick, toy_config
 
 from ptnt_mm import api
 from ptnt_mm.hooks.run_checkpoints import (
+    best_checkpoint,
     describe_last_checkpoint,
     latest_checkpoint,
     read_latest_checkpoint,
@@ -66,6 +67,18 @@ def test_a_run_is_known_by_its_pointer_too(tmp_path: Path, pointer: str):
     (tmp_path / 'last_checkpoint').write_text(pointer)
     with pytest.raises(UserError, match=r'\(last_checkpoint\): continue it'):
         require_fresh(tmp_path)
+
+
+def test_older_checkpoints_in_an_out_dir_are_found(tmp_path: Path):
+    run, disk = tmp_path / 'run', tmp_path / 'disk' / 'run'
+    run.mkdir()
+    disk.mkdir(parents=True)
+    (run / 'last_checkpoint').write_text(str(disk / 'epoch_2.pth'))
+    older, best = save(disk / 'epoch_1.pth'), save(disk / 'best_score_epoch_1.pth')
+    assert latest_checkpoint(run) == older and best_checkpoint(run) == best
+    # A folder of another name is of another run.
+    (run / 'last_checkpoint').write_text(str(disk.rename(disk.with_name('other')) / 'epoch_2.pth'))
+    assert latest_checkpoint(run) is None
 
 
 def _zip_field(at: int, value: int, local: int):

@@ -1,9 +1,12 @@
-"""Build the model of a config, with errors that a user can act on."""
+"""Build the model of a config, with errors that a user can act on; and what its data sets need."""
 
 import copy
 import warnings
+from collections.abc import Iterable
 
+import torch
 from mmengine.config import Config
+from mmengine.dataset import BaseDataset
 from mmengine.registry import MODELS, DefaultScope
 from torch import nn
 
@@ -14,7 +17,7 @@ from ptnt_mm.weights.mmengine import require_safe_loading
 from ptnt_mm.workbench.config.build_errors import explained_building
 from ptnt_mm.workbench.config.hosts import import_host
 from ptnt_mm.workbench.config.read import read_config, require_keys
-from ptnt_mm.workbench.config.settings import scope_of
+from ptnt_mm.workbench.config.settings import dicts_within, scope_of, type_name
 from ptnt_mm.workbench.config.zoo import config_names, names_config
 
 
@@ -42,7 +45,29 @@ def build_model(config: Config, name: str = 'the model') -> nn.Module:
         # As MMEngine's runner does: in mmpretrain's configs it is at the top level.
         if config.get('data_preprocessor') is not None:
             settings.setdefault('data_preprocessor', copy.deepcopy(config.data_preprocessor))
+        if not torch.distributed.is_initialized():
+            use_batch_norm(settings, NEEDS_PROCESSES)
         return MODELS.build(settings)
+
+
+NEEDS_PROCESSES = ('MMSyncBN',)
+"""Layers whose constructor needs the processes that they synchronise."""
+
+
+def use_batch_norm(model: dict, kinds: Iterable[str]) -> bool:
+    """Replace layers that synchronise processes; one process computes the same without them.
+
+    Args:
+        model: Settings, which are changed.
+        kinds: The types to replace.
+
+    Returns:
+        Whether there were any.
+    """
+    found = [part for _, part in dicts_within(model, 'model') if type_name(part) in kinds]
+    for norm in found:
+        norm['type'] = 'BN'
+    return bool(found)
 
 
 def build_by_name(name: str, options: dict | None = None) -> nn.Module:
@@ -69,3 +94,14 @@ def build_by_name(name: str, options: dict | None = None) -> nn.Module:
     config = read_config(name, options)
     require_keys(config, ('model',))
     return build_model(config, f'the model of {name}')
+
+
+def forget_copies() -> None:
+    """Empty the memo with which MMEngine copies data sets, as for KFoldDataset.
+
+    MMEngine never does. Its keys are ids, which later objects get again: their copies would be
+    those of earlier objects.
+    """
+    # In OneDL's fork, the default is None.
+    for memo in filter(None, BaseDataset._copy_without_annotation.__defaults__ or ()):
+        memo.clear()

@@ -29,7 +29,7 @@ def use_pretrained(view: ConfigView, path: str) -> None:
     backbone = view.backbone
     if not backbone:
         raise UserError(f"`pretrained`: the config's model {view.model.type} has no backbone")
-    backbone.init_cfg = dict(type='Pretrained', checkpoint=path)
+    _replace_weights(view, dict(type='Pretrained', checkpoint=path))
     if view.has_batch_norm:
         freeze_batch_norm(backbone)
 
@@ -37,7 +37,13 @@ def use_pretrained(view: ConfigView, path: str) -> None:
 def start_from_checkpoint(view: ConfigView) -> None:
     """Load no pretrained weights before a checkpoint, unless it contains only adapters."""
     if view.backbone and not view.has_adapters:
-        view.backbone.init_cfg = None
+        _replace_weights(view, None)
+
+
+def _replace_weights(view: ConfigView, init_cfg: dict | None) -> None:
+    for owner in view.older_settings:
+        owner['pretrained'] = None
+    view.backbone['init_cfg'] = init_cfg
 
 
 def check_start(view: ConfigView) -> str | None:

@@ -24,6 +24,7 @@ from ptnt_mm.workbench.config.settings import (
     dicts_within,
     flat_settings,
     scope_of,
+    short_name,
     with_moved_classes,
 )
 from ptnt_mm.workbench.config.zoo import config_from_file, find_config
@@ -84,10 +85,19 @@ def read_config(
     except Exception as error:  # a config is a program: it may raise anything
         raise UserError(f'{file} cannot be read: {_explain(error)}') from error
     _rename_moved_classes(config)
+    _shorten_suppression(config)
     if data_root is not None:
         use_data_root(config, data_root)
     apply_options(config, options or {})
     return config
+
+
+def _shorten_suppression(config: Config) -> None:
+    """Shorten 'mmcv.ops.nms', as MMEngine stores a function: mmcv evaluates it as an expression."""
+    if "type='mmcv.ops." in config.text:
+        for path, settings in dicts_within(dict(config.items()), ''):
+            if path.endswith('.nms') and isinstance(settings.get('type'), str):
+                settings['type'] = short_name(settings)
 
 
 def _rename_moved_classes(config: Config) -> None:

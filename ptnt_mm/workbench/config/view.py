@@ -96,13 +96,20 @@ class ConfigView:
     @property
     def backbone(self) -> Mapping:
         """The settings of its model's backbone; with adapters, of the network inside."""
-        backbone = _mapping(self.model, 'backbone')
+        backbone = self._outer_backbone
         return _mapping(backbone, 'module') if self.has_adapters else backbone
+
+    @property
+    def _outer_backbone(self) -> Mapping:
+        """The backbone, which semi-supervised detectors and trackers have in a detector."""
+        return _mapping(self.model, 'backbone') or _mapping(
+            _mapping(self.model, 'detector'), 'backbone'
+        )
 
     @property
     def has_adapters(self) -> bool:
         """Whether the backbone is in mmpretrain's LoRAModel, which saves only its adapters."""
-        return type_name(_mapping(self.model, 'backbone')) == 'LoRAModel'
+        return type_name(self._outer_backbone) == 'LoRAModel'
 
     @property
     def is_of_family(self) -> bool:
@@ -126,7 +133,9 @@ class ConfigView:
     @property
     def preprocessor(self) -> Mapping:
         """The settings of the data preprocessor; configs of mmpretrain have it at their top."""
-        return self.model.get('data_preprocessor') or _mapping(self.config, 'data_preprocessor')
+        found = self.model.get('data_preprocessor') or _mapping(self.config, 'data_preprocessor')
+        # Of several branches, as in semi-supervised training, all have the same one.
+        return _mapping(found, 'data_preprocessor') or found
 
     @property
     def test_cfg(self) -> Mapping:
@@ -148,7 +157,15 @@ class ConfigView:
         if self.load_from:
             return self.load_from
         init = pretrained_init(self.backbone.get('init_cfg'))
-        return init and str(init['checkpoint'])
+        if init is not None:
+            return str(init['checkpoint'])
+        return next((str(owner['pretrained']) for owner in self.older_settings), None)
+
+    @property
+    def older_settings(self) -> list[Mapping]:
+        """The settings with ``pretrained``, the older way to name weights, as of mmseg's models."""
+        owners = (self.model, self.backbone)
+        return [owner for owner in owners if isinstance(owner.get('pretrained'), str)]
 
     # The training
 
@@ -187,9 +204,12 @@ class ConfigView:
 
     @property
     def schedulers(self) -> list[Mapping]:
-        """The settings of the schedulers of parameters; a config may have a list or just one."""
+        """The settings of the schedulers of parameters: a list, just one, or some by optimizer."""
         found = self.config.get('param_scheduler') or []
-        return list(found) if isinstance(found, (list, tuple)) else [found]
+        if isinstance(found, Mapping) and 'type' not in found:
+            several = [item for part in found.values() for item in _listed(part)]
+            found = several if all(isinstance(item, Mapping) for item in several) else found
+        return _listed(found)
 
     @property
     def randomness(self) -> Mapping:
@@ -414,6 +434,10 @@ def local_path(name: object, root: str = '') -> Path | None:
     if not isinstance(name, str) or not name or '://' in name or '://' in root:
         return None
     return Path(root) / name
+
+
+def _listed(settings: object) -> list:
+    return list(settings) if isinstance(settings, (list, tuple)) else [settings]
 
 
 def _mapping(settings: Mapping, key: str) -> Mapping:

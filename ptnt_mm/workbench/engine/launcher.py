@@ -11,7 +11,7 @@ from mmengine.dist import all_gather_object
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.launchers import LAUNCHERS, require_started
 from ptnt_mm.utils.text import unknown_name
-from ptnt_mm.workbench.config.settings import dicts_within, type_name
+from ptnt_mm.workbench.config.build import NEEDS_PROCESSES, use_batch_norm
 
 _logger = logging.getLogger(__name__)
 
@@ -29,7 +29,10 @@ def choose_launcher(config: Config, launcher: str) -> None:
             raise UserError(f'`launcher={launcher}`: {unknown}')
         require_started(launcher)
     config.launcher = launcher
-    if launcher == 'none' or get_device() != 'cpu':
+    if launcher == 'none':
+        use_batch_norm(config.get('model'), NEEDS_PROCESSES)
+        return
+    if get_device() != 'cpu':
         return
     if launcher != 'pytorch':
         raise UserError(f'`launcher={launcher}` needs GPUs: on a CPU use torchrun')
@@ -74,10 +77,9 @@ def require_same_start(checkpoint: dict | None) -> None:
 
 def _join_on_cpu(config: Config) -> None:
     """Join the processes by gloo; MMEngine would request a CUDA device for any backend."""
-    parts = (part for _, part in dicts_within(config.get('model'), 'model'))
-    synchronized = [part for part in parts if type_name(part) in ('SyncBN', 'SyncBatchNorm')]
-    for norm in synchronized:
-        norm['type'] = 'BN'
+    synchronized = use_batch_norm(
+        config.get('model'), ('SyncBN', 'SyncBatchNorm', *NEEDS_PROCESSES)
+    )
     if synchronized and is_first_process(config.launcher):
         _logger.warning('SyncBN is for GPUs: on this CPU each process has a separate BN')
     if not torch.distributed.is_initialized():

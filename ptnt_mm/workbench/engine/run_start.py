@@ -88,6 +88,8 @@ def choose_start(
     checkpoint, stored = None, ConfigDict()
     config.resume = False
     if resume is not None:
+        if isinstance(resume, bool):
+            raise UserError(f"`resume={resume}`: expected 'auto', or the path of a checkpoint")
         if str(resume) == 'auto':
             file, content = read_latest_checkpoint(work_dir)
         else:

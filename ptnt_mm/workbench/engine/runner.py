@@ -24,6 +24,7 @@ from ptnt_mm.utils.terminal import FOR_THE_FILE, use_terminal
 from ptnt_mm.utils.versions import VERSIONS, installed, provider
 from ptnt_mm.utils.wrappers import unwrapped
 from ptnt_mm.weights.mmengine import require_safe_loading
+from ptnt_mm.workbench.config.build import forget_copies
 from ptnt_mm.workbench.config.build_errors import explained_building, explained_late_building
 from ptnt_mm.workbench.config.causes import Kind, explain
 from ptnt_mm.workbench.config.hosts import import_host
@@ -96,6 +97,7 @@ class QuietRunner(Runner):
     @staticmethod
     def build_dataloader(*args: Any, **kwargs: Any) -> DataLoader:
         """Build a data loader; the arguments are those of ``Runner.build_dataloader``."""
+        forget_copies()
         with explained_late_building('the data loader'):
             return Runner.build_dataloader(*args, **kwargs)
 

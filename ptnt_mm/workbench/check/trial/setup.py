@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 from mmengine.config import Config
-from mmengine.dataset import BaseDataset, Compose
+from mmengine.dataset import Compose
 from mmengine.logging import MessageHub
 from mmengine.registry import DATASETS, FUNCTIONS, DefaultScope
 from mmengine.structures import BaseDataElement
@@ -21,7 +21,7 @@ from torch.nn.functional import interpolate
 from ptnt_mm.utils.noise import logging_disabled
 from ptnt_mm.utils.numbers import is_number
 from ptnt_mm.workbench.check.data_sets import LoadedDataset, identity
-from ptnt_mm.workbench.config.build import build_model
+from ptnt_mm.workbench.config.build import build_model, forget_copies
 from ptnt_mm.workbench.config.hosts import HOSTS
 from ptnt_mm.workbench.config.settings import dicts_within, short_name
 from ptnt_mm.workbench.config.view import ConfigView, Split
@@ -251,11 +251,7 @@ def _chosen(settings: Mapping, choose: Callable[[Any], list[dict]]) -> Samples:
         data_set = DATASETS.build(copy.deepcopy(settings))
         return data_set.metainfo, choose(data_set)
     finally:
-        # MMEngine copies data sets, as for KFoldDataset, with a memo that it never empties. Its
-        # keys are ids, which later objects get again: their copies would be of earlier ones. In
-        # OneDL's fork, the default is None.
-        for memo in filter(None, BaseDataset._copy_without_annotation.__defaults__ or ()):
-            memo.clear()
+        forget_copies()
 
 
 def _resize(annotated: BaseDataElement, size: tuple[int, int], scales: tuple[float, float]) -> None:
