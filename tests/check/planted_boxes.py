@@ -479,6 +479,11 @@ CORRECT = {
 CORRECT_MASKS = {
     'run lengths': _run_lengths_of(_plain),
     'compressed run lengths': _run_lengths_of(_compressed),
+    'a crowd of run lengths beside polygons alone': all_of(
+        _run_lengths_of(_plain),
+        _each('annotations', lambda a, _: a.update(iscrowd=int(a['id'] == 2))),
+        settings({TRAIN_SET + 'pipeline.1.poly2mask': False}),
+    ),
     'two polygons': _each(
         'annotations',
         lambda a, _: a.update(segmentation=a['segmentation'] * 2) if a['id'] == 2 else None,

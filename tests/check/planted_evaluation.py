@@ -23,6 +23,12 @@ RESNET = 'mmpretrain/resnet/resnet18_8xb32_in1k.py'
 PIPELINE = 'val_dataloader.dataset.pipeline'
 ERROR, WARNING = Severity.ERROR, Severity.WARNING
 
+
+def schedules_by_optimizer(config: Config) -> None:
+    """As MMEngine takes them with an OptimWrapperDict."""
+    config.param_scheduler = dict(one=list(config.param_scheduler), other=[])
+
+
 FAULTS: dict[str, tuple[str, Change, Severity, str, str]] = {
     # Meta keys
     'no scale_factor': (
@@ -207,6 +213,8 @@ CORRECT: dict[str, tuple[str, Change]] = {
         'semantic_fpn',
         put({'model.test_cfg': dict(mode='slide', crop_size=(512, 512), stride=(512, 512))}),
     ),
+    'schedules of two optimizers': ('retinanet', schedules_by_optimizer),
+    'synchronised norms': (FASTER, put({'model.backbone.norm_cfg': dict(type='MMSyncBN')})),
     'joined data': ('classifier', joined('train')),
     'not evaluated': (
         'retinanet',

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from mmdet.datasets import CocoDataset
+from mmdet.models import RetinaNet
 from mmdet.models.dense_heads import RetinaHead
 from mmengine.config import Config
 from mmengine.registry import DATASETS, MODELS
@@ -106,6 +107,19 @@ class UninitialisedHead(RetinaHead):
     def __init__(self, **settings):
         super().__init__(**settings)
         self.embedding = nn.Parameter(torch.full((4, 256), torch.nan))
+
+
+@MODELS.register_module()
+class SilentRetinaNet(RetinaNet):
+    """Returns nothing where PyTorch's modules return themselves, as mmdet's distillation does."""
+
+    def train(self, mode: bool = True) -> None:
+        super().train(mode)
+
+
+def test_a_model_whose_train_returns_nothing(demo: Demo):
+    demo.options['model.type'] = 'SilentRetinaNet'
+    assert not counted(tried(demo.config(), 'train', 'val'))
 
 
 def test_parameters_without_values_get_some(demo: Demo):

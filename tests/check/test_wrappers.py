@@ -1,5 +1,7 @@
 """Wrappers around wrappers: a few samples are loaded from every nesting that a host builds."""
 
+import copy
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -7,7 +9,8 @@ import pytest
 from mmengine.config import ConfigDict
 from mmengine.registry import DATASETS
 
-from ptnt_mm.workbench.check.inspection import read_data
+from ptnt_mm.utils.findings import Severity, of_kind
+from ptnt_mm.workbench.check.inspection import check, read_data
 from ptnt_mm.workbench.check.trial.setup import load_samples, spread_over, undisturbed
 from ptnt_mm.workbench.config.hosts import import_host
 from ptnt_mm.workbench.config.view import ConfigView
@@ -155,3 +158,21 @@ def test_both_kinds_of_joined_data_are_loaded(made: Path, crops: Path):
         ['a'],
         ['b'],
     ]
+
+
+@pytest.mark.parametrize('left_out', [[], ['annotations']], ids=['none', 'no list'])
+def test_unlabelled_images_beside_labelled_ones(
+    left_out: list[str], made: Path, crops: Path, tmp_path: Path
+):
+    """As in mmdet's semi-supervised training."""
+    config = config_on_demo('retinanet', made, crops)
+    labelled = config.train_dataloader.dataset
+    content = json.loads(Path(labelled.data_root, labelled.ann_file).read_text())
+    content['annotations'] = []
+    file = tmp_path / 'unlabelled.json'
+    file.write_text(json.dumps({k: v for k, v in content.items() if k not in left_out}))
+    unlabelled = copy.deepcopy(labelled)
+    unlabelled.update(ann_file=str(file), filter_cfg=dict(filter_empty_gt=False))
+    unlabelled.pipeline[1] = dict(type='LoadEmptyAnnotations')
+    config.train_dataloader.dataset = ConfigDict(joined(labelled, unlabelled))
+    assert not of_kind(check(config, ('train',)), Severity.ERROR)

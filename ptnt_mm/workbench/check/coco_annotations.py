@@ -103,6 +103,7 @@ def load_annotations(
     for dataset in data:
         ann_file = dataset.settings.get('ann_file')
         path = dataset.data_set.path(ann_file)
+        learns = dataset.trains and not dataset.is_unlabelled
         if not dataset.reads_coco:
             what = (
                 f'{short_name(dataset.settings)} does not read files like CocoDataset: its '
@@ -111,7 +112,7 @@ def load_annotations(
             findings.append(note(dataset.name, what))
         elif path is None:
             findings.append(note(str(ann_file), 'is not a local file, and was not checked'))
-        elif (file := _read(path, dataset.trains, findings)) is not None:
+        elif (file := _read(path, learns, findings)) is not None:
             findings += _load(dataset, file)
     return data, findings
 
@@ -132,10 +133,10 @@ def check_annotations(data: list[DetectionDataset]) -> Iterator[Finding]:
             yield ok(dataset.name, size)
 
 
-def _read(path: Path, trains: bool, findings: list[Finding]) -> CocoFile | None:
+def _read(path: Path, learns: bool, findings: list[Finding]) -> CocoFile | None:
     """Read an annotation file; None if it is unreadable, or missing (another check reports it)."""
     # Predicting needs no objects, as in COCO's image_info_test-dev2017.json.
-    needed = ('images', 'annotations', 'categories') if trains else ('images', 'categories')
+    needed = ('images', 'annotations', 'categories') if learns else ('images', 'categories')
     try:
         return read_coco(path, needed=needed) if path.exists() else None
     except UserError as err:

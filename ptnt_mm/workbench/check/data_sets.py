@@ -78,6 +78,11 @@ class LoadedDataset:
         return 'train' in self.pipelines
 
     @property
+    def is_unlabelled(self) -> bool:
+        """Whether mmdet loads no objects, as of the second data set of semi-supervised training."""
+        return any(type_name(step) == 'LoadEmptyAnnotations' for step in self.data_set.pipeline)
+
+    @property
     def is_left_out(self) -> bool:
         """Whether the host's list of images was not used."""
         return self.built is None and not self.why_not_built

@@ -43,7 +43,7 @@ def check_filtering(data: list[DetectionDataset], view: ConfigView) -> Iterator[
         if dataset.built is not None:
             yield _counted(dataset, view)
             yield from _refused_or_ignored(dataset)
-            if dataset.trains and dataset.used:
+            if dataset.trains and dataset.used and not dataset.is_unlabelled:
                 yield from _too_few(dataset, view)
 
 
@@ -65,6 +65,8 @@ def _counted(data: DetectionDataset, view: ConfigView) -> Finding:
     what = f'{kept} of {total} images are used'
     if empty:
         what += f', {empty} of them without an object of any class'
+    if empty == kept and data.is_unlabelled:
+        return ok(where, f'{kept} of {total} images are used, without labels')
     if empty == kept and not data.trains and not data.file.annotations:
         if not any(view.split(split).is_measured for split in data.pipelines):
             return note(where, what)
@@ -300,7 +302,8 @@ def _findings_of_masks(data: DetectionDataset, thorough: bool) -> Iterator[Findi
         mask = Mask(annotation.get('segmentation'), size, annotation['bbox'])
         rule, why = rule_for(mask, FORM_RULES), ''
         if rule is None and i % step == 0:
-            why = _why_not_loaded(mask, loading) or mask.why_not_drawn
+            is_ignored = data.ignored.get(annotation['id'], False)
+            why = _why_not_loaded(mask, loading, is_ignored) or mask.why_not_drawn
             rule = BROKEN if why else rule_for(mask)
         if rule is not None:
             wrong[rule].append(data.described(annotation) + (f' ({why})' if why else ''))
@@ -310,16 +313,16 @@ def _findings_of_masks(data: DetectionDataset, thorough: bool) -> Iterator[Findi
     yield from report_kinds(data.name, wrong, len(asked))
 
 
-def _why_not_loaded(mask: Mask, loading: object) -> str:
-    """Why mmdet cannot load a mask, or ignores it; empty if it loads it."""
+def _why_not_loaded(mask: Mask, loading: object, is_ignored: bool) -> str:
+    """Why mmdet cannot load a mask, or ignores it although it should not; empty if it loads it."""
     if loading is None:
         return ''
-    instance = dict(mask=mask.value, ignore_flag=0)
+    instance = dict(mask=mask.value, ignore_flag=int(is_ignored))
     try:
         loading._process_masks(dict(instances=[instance]))
     except Exception as err:  # an annotation may contain anything
         return str(err) or type(err).__name__
-    return 'mmdet ignores it' if instance['ignore_flag'] else ''
+    return 'mmdet ignores it' if instance['ignore_flag'] and not is_ignored else ''
 
 
 def _mask_loader(data: DetectionDataset) -> object:

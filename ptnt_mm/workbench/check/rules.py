@@ -164,6 +164,8 @@ def not_a_count(setting: Setting) -> bool:
 def without_class(setting: Setting) -> str:
     """A text, a number or a dict without a type, in place of a class; returns the first."""
     items = setting.value if isinstance(setting.value, (list, tuple)) else [setting.value]
+    if setting.path == 'param_scheduler':
+        items = setting.view.schedulers  # several optimizers have schedules by their names
     named = {'type', 'metrics'}  # an evaluator may have only metrics
     wrong = (
         repr(item)

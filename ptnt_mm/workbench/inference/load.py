@@ -81,7 +81,8 @@ def load_model(view: ConfigView, checkpoint: str | None) -> tuple[nn.Module, dic
         UserError: if the model cannot be built, or the checkpoint does not fit it or has the
             classes of the config in another order.
     """
-    model = revert_sync_batchnorm(build_model(view.config, view.name)).eval()
+    model = revert_sync_batchnorm(build_model(view.config, view.name))
+    model.eval()
     init_default_scope(view.scope)
     with explained_building(view.name):
         meta = load_strictly(model, checkpoint) if checkpoint else {}

@@ -143,7 +143,8 @@ def measure_memory(config: Config) -> StepMemory:
     Raises:
         Exception: if the data set, its pipeline or the model fails.
     """
-    model = build_model(config).train()
+    model = build_model(config)
+    model.train()
     images = 2 if config.default_scope == 'mmseg' else 1
     known = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
     kept: dict[int, int] = {}

@@ -90,9 +90,10 @@ class Evaluation:
             if len(set(map(_size, samples))) == 1:
                 batch = collate([shrunk(sample, side) for sample in samples])
         with at('tta_model' if self.with_tta else 'model'), torch.no_grad():
-            model = self.model.eval()
+            model = self.model
             if self.with_tta:
-                model = MODELS.build(dict(self.view.config.tta_model, module=model)).eval()
+                model = MODELS.build(dict(self.view.config.tta_model, module=model))
+            model.eval()
             predicted = model.test_step(batch)
         with at(f'{name}_evaluator'):
             return measure_one_image(split, metainfo, self.data, batch, predicted)

@@ -150,7 +150,8 @@ def _loss(split: Split, model: nn.Module, samples: list[dict], side: int) -> Non
         # Preprocessors pad annotations in place.
         batch = collate_of(split)(copy.deepcopy(smaller))
     with at('model'), _small_padding(model, side):
-        batch = model.train().data_preprocessor(batch, True)
+        model.train()  # mmdet's distillation detectors return nothing
+        batch = model.data_preprocessor(batch, True)
         total, _ = model.parse_losses(model._run_forward(batch, mode='loss'))
         total.backward()
         model.zero_grad()

@@ -98,7 +98,8 @@ def load_network(
         task = None
     if task is not None:
         predictor, silence = _load_predictor(config, checkpoint, device, score_thr, task)
-    model = predictor.model if predictor else build_model(config, name).eval()
+    model = predictor.model if predictor else build_model(config, name)
+    model.eval()
     trunk = find_trunk(model)
     if trunk is None and not hasattr(model, 'backbone'):
         raise UserError(f'{name}: {type(model).__name__} has no backbone to visualise')
