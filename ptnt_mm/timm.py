@@ -421,6 +421,9 @@ def _register(name: str, network: type[_Classifier], arch: str, layers: int) -> 
             if file.address:
                 why = f'timm cannot download weights of {name}: `ptnt weights` has their address'
             raise UserError(f'{why}. To load a file: pretrained_cfg_overlay=dict(file=...)')
+        way = kwargs.get('feature_cls', 'getter')
+        if isinstance(way, str) and way != 'getter':  # hooks would return the words
+            raise UserError(f"feature_cls={way!r}: {name} has only 'getter', which is the default")
         return build_model_with_cfg(
             network,
             name,

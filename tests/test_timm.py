@@ -243,3 +243,10 @@ def test_norms_of_other_widths_are_refused():
     model = timm.create_model('pyramid_tnt_ti').eval()
     with pytest.raises(ValueError, match='160'):
         model.forward_intermediates(image(64, 64), indices=[1], norm=True)
+
+
+@pytest.mark.parametrize('name', ['pyramid_tnt_ti', 'pyramid_tnt_ti_fpn', 'cpvt_ti'])
+def test_features_come_in_one_way(name: str):
+    """timm's hooks would return what a module in between computes, such as words."""
+    with pytest.raises(UserError, match="feature_cls='hook': .* has only 'getter'"):
+        timm.create_model(name, features_only=True, feature_cls='hook')

@@ -7,6 +7,7 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 import torch
+from mmcv.ops import nms
 from torch import nn
 from torchvision.ops import box_iou
 
@@ -128,6 +129,12 @@ def test_deformable_convolutions_are_left_to_the_host(name: str, settings: dict)
     config = host_config(name)
     config.model.bbox_head.update(settings)
     assert kind_of(build_network(decided_model(config))) == 'features'
+
+
+def test_suppression_may_be_given_as_a_function():
+    config = host_config('gfl/gfl_r50_fpn_1x_coco', 0, 1)
+    config.model.test_cfg.nms.type = nms
+    assert build_network(decided_model(config)).task == 'detection'
 
 
 def test_sliding_windows_and_soft_suppression_are_left_to_the_host(micro_arch: dict):

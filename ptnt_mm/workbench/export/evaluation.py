@@ -17,6 +17,7 @@ from ptnt_mm.deploy.export_info import ExportInfo
 from ptnt_mm.deploy.resizing import INTERPOLATIONS, Resizing
 from ptnt_mm.registry import MODELS
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.numbers import is_integer
 from ptnt_mm.workbench.config.settings import short_name, type_name
 from ptnt_mm.workbench.config.view import ConfigView
 from ptnt_mm.workbench.data.image_files import find_images
@@ -138,8 +139,12 @@ def file_size(view: ConfigView, size: tuple[int, int] | None) -> tuple[int, int]
     size of all images, if they have one.
 
     Raises:
-        UserError: if a classifier's images do not have the size.
+        UserError: if it is not two integers, or if a classifier's images do not have the size.
     """
+    if size is not None and not (
+        isinstance(size, (tuple, list)) and len(size) == 2 and all(map(is_integer, size))
+    ):
+        raise UserError(f'`size={size!r}`: expected height and width in pixels, such as (192, 256)')
     if view.host is None or view.host.task != 'classification':
         return size
     common = stated_resizing(view).common_size

@@ -69,6 +69,22 @@ def take_graph(network: EndToEndModel, size: tuple[int, int], dynamic: bool) -> 
         return torch.export.export(network, inputs, dynamic_shapes=shapes, strict=False)
 
 
+def drop_assumptions(program: ExportedProgram) -> None:
+    """Drop what torch generalised from its example, in place: at least two boxes, the least size.
+
+    The graph itself computes every number of boxes, and images of at least 2 x 2 pixels.
+    """
+    for node in list(program.graph.nodes):
+        if node.target is torch.ops.aten._assert_scalar.default:
+            program.graph.erase_node(node)
+    program.graph.eliminate_dead_code()
+    program.graph_module.recompile()
+    for symbol, limits in list(program.range_constraints.items()):
+        is_found_while_running = str(symbol).startswith('u')
+        least = 0 if is_found_while_running else 2
+        program.range_constraints[symbol] = type(limits)(least, limits.upper)
+
+
 def to_onnx(program: ExportedProgram, network: EndToEndModel) -> bytes:
     """An ONNX file with only standard operators, from a network's graph."""
     with quiet():
@@ -97,7 +113,10 @@ def take_program(
     """
     try:
         program = take_graph(network, shape, dynamic)
-        return program, b'' if format == 'torch-export' else to_onnx(program, network)
+        if format == 'torch-export':
+            drop_assumptions(program)
+            return program, b''
+        return program, to_onnx(program, network)
     except UserError:
         raise
     except Exception as error:  # models may contain any operator
@@ -186,8 +205,11 @@ def as_arrays(program: ExportedProgram, network: EndToEndModel) -> Callable[[dic
     module = program.module(check_guards=False)
 
     def run(inputs: dict) -> dict:
-        with torch.no_grad():
-            found = module(*(torch.from_numpy(inputs[name]) for name in INPUTS))
+        try:
+            with torch.no_grad():
+                found = module(*(torch.from_numpy(inputs[name]) for name in INPUTS))
+        except RuntimeError as error:
+            raise UserError(f'the exported program refuses an image: {one_line(error)}') from error
         return dict(zip(network.outputs, map(Tensor.numpy, found), strict=True))
 
     return run

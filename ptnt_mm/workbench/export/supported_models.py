@@ -14,6 +14,7 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.version import __version__
 from ptnt_mm.weights.reader.read import local_file
 from ptnt_mm.workbench.config.hosts import HOSTS
+from ptnt_mm.workbench.config.settings import short_name
 from ptnt_mm.workbench.config.view import ConfigView
 from ptnt_mm.workbench.engine.load_in_range import stated_range
 from ptnt_mm.workbench.engine.tiled_loops import stated_tiling
@@ -81,7 +82,8 @@ def build_network(model: nn.Module) -> EndToEndModel:
         chosen = TwoStageDetector
     else:
         chosen = EndToEndModel
-    return chosen(model.eval())
+    model.eval()
+    return chosen(model)
 
 
 def _is_plain_dense(head: nn.Module) -> bool:
@@ -118,7 +120,8 @@ def _is_of(method: str, *modules: nn.Module) -> bool:
 
 def _plain(test_cfg: dict) -> bool:
     """Whether suppression is supported by every runtime, without soft scores."""
-    return test_cfg.nms.get('type', 'nms') == 'nms' and not test_cfg.nms.get('class_agnostic')
+    is_nms = short_name(dict(test_cfg.nms)) in ('', 'nms')
+    return is_nms and not test_cfg.nms.get('class_agnostic')
 
 
 def check_config(view: ConfigView) -> None:

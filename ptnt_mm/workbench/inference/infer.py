@@ -8,6 +8,7 @@ from mmengine.config import Config
 from ptnt_mm.deploy.decoding import type_and_shape
 from ptnt_mm.utils.console import fitted
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.numbers import is_number
 from ptnt_mm.utils.progress import waiting
 from ptnt_mm.weights.reader.files import require_checkpoint
 from ptnt_mm.workbench.data.predictions import FORMAT
@@ -78,8 +79,8 @@ def infer(
             'arrays'
         )
     checkpoint = str(checkpoint)
-    if score_thr is not None and not 0 <= score_thr <= 1:
-        raise UserError(f'`score_thr={score_thr}`: expected a value from 0 to 1')
+    if score_thr is not None and not (is_number(score_thr) and 0 <= score_thr <= 1):
+        raise UserError(f'`score_thr={score_thr!r}`: expected a value from 0 to 1')
     if config is not None:
         require_checkpoint(checkpoint)
     source = Source(str(source))
