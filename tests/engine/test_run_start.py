@@ -373,7 +373,7 @@ def test_a_run_with_checkpoints_in_another_folder_is_continued(tmp_path: Path):
     assert runner.epoch == 2 and 'resumed epoch: 1, iter: 3' in log_of(tmp_path / 'run')
 
 
-def test_the_best_checkpoint_in_another_folder_is_not_forgotten(tmp_path: Path, caplog):
+def test_the_best_checkpoint_in_another_folder_is_not_forgotten(tmp_path: Path):
     def run(epochs: int, resume: str | None = None) -> Runner:
         config = quick(evaluated(toy_config(tmp_path / 'run', epochs), save_best='score'))
         config.default_hooks.checkpoint.update(out_dir=str(tmp_path / 'disk'), rule='less')

@@ -17,6 +17,7 @@ from inference.samples import CLASSES, save
 from mmengine.config import Config
 from PIL import Image
 from repository import ROOT
+from torchvision.ops import nms
 
 import ptnt_mm
 from ptnt_mm.api import export
@@ -473,6 +474,27 @@ def test_a_program_of_torch_takes_any_size(micro_arch: dict):
             torch.testing.assert_close(
                 program(images, sizes), network(images, sizes), rtol=1e-4, atol=1e-3
             )
+
+
+class Suppressing(torch.nn.Module):
+    """Keeps as many boxes as do not overlap."""
+
+    def forward(self, boxes: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """(N, 4), (N,) -> (M, 4)."""
+        return boxes[nms(boxes, scores, 0.5)]
+
+
+def test_a_program_of_torch_may_keep_a_single_box():
+    boxes, scores = (
+        torch.tensor([[0.0, 0, 9, 9], [20, 20, 29, 29], [40, 40, 49, 49]]),
+        torch.ones(3),
+    )
+    program = torch.export.export(Suppressing(), (boxes, scores), strict=False)
+    same = boxes[:1].repeat(3, 1)
+    with pytest.raises(RuntimeError, match='>= 2'):
+        program.module()(same, scores)
+    drop_assumptions(program)
+    assert len(program.module()(same, scores)) == 1 and len(program.module()(boxes, scores)) == 3
 
 
 class Failing(torch.nn.Module):
