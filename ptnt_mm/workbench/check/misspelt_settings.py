@@ -30,7 +30,7 @@ from ptnt_mm.utils.text import misspellings, suggest, unknown_name, with_another
 from ptnt_mm.workbench.config.hosts import HOSTS
 from ptnt_mm.workbench.config.read import READ_KEYS
 from ptnt_mm.workbench.config.registered import arguments_of, classes_named, registered_names
-from ptnt_mm.workbench.config.settings import type_name
+from ptnt_mm.workbench.config.settings import as_list, type_name
 from ptnt_mm.workbench.config.view import ConfigView
 
 _IMPLIED: dict[str, tuple[Callable, ...]] = {
@@ -242,8 +242,7 @@ def _wrong_value(
 
 
 def _texts(value: object) -> list[str]:
-    values = value if isinstance(value, (list, tuple)) else [value]
-    return [value for value in values if isinstance(value, str) and value]
+    return [value for value in as_list(value) if isinstance(value, str) and value]
 
 
 def _plain_types(parameter: inspect.Parameter) -> set[type]:

@@ -14,7 +14,13 @@ from math import inf
 
 from ptnt_mm.utils.findings import Finding, Severity
 from ptnt_mm.utils.numbers import is_number, is_pair
-from ptnt_mm.workbench.config.settings import dicts_within, is_warm_up, short_name, type_name
+from ptnt_mm.workbench.config.settings import (
+    as_list,
+    dicts_within,
+    is_warm_up,
+    short_name,
+    type_name,
+)
 from ptnt_mm.workbench.config.view import ConfigView
 
 
@@ -163,9 +169,8 @@ def not_a_count(setting: Setting) -> bool:
 
 def without_class(setting: Setting) -> str:
     """A text, a number or a dict without a type, in place of a class; returns the first."""
-    items = setting.value if isinstance(setting.value, (list, tuple)) else [setting.value]
-    if setting.path == 'param_scheduler':
-        items = setting.view.schedulers  # several optimizers have schedules by their names
+    is_schedule = setting.path == 'param_scheduler'  # of several optimizers, by their names
+    items = setting.view.schedulers if is_schedule else as_list(setting.value)
     named = {'type', 'metrics'}  # an evaluator may have only metrics
     wrong = (
         repr(item)
@@ -289,7 +294,7 @@ def leaves_gaps(setting: Setting) -> str | bool:
 
 def is_small(setting: Setting) -> bool:
     """A size of images, as one number or two, that is too small."""
-    sides = setting.value if isinstance(setting.value, (list, tuple)) else [setting.value]
+    sides = as_list(setting.value)
     # Fractions are shares of an image.
     return bool(sides) and all(is_number(n) and 1 <= n < SMALL for n in sides)
 

@@ -1,4 +1,4 @@
-"""Build the model of a config, with errors that a user can act on; and what its data sets need."""
+"""Build the model of a config, with errors that a user can act on."""
 
 import copy
 import warnings
@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 import torch
 from mmengine.config import Config
-from mmengine.dataset import BaseDataset
 from mmengine.registry import MODELS, DefaultScope
 from torch import nn
 
@@ -94,14 +93,3 @@ def build_by_name(name: str, options: dict | None = None) -> nn.Module:
     config = read_config(name, options)
     require_keys(config, ('model',))
     return build_model(config, f'the model of {name}')
-
-
-def forget_copies() -> None:
-    """Empty the memo with which MMEngine copies data sets, as for KFoldDataset.
-
-    MMEngine never does. Its keys are ids, which later objects get again: their copies would be
-    those of earlier objects.
-    """
-    # In OneDL's fork, the default is None.
-    for memo in filter(None, BaseDataset._copy_without_annotation.__defaults__ or ()):
-        memo.clear()

@@ -65,3 +65,16 @@ def import_host(scope: str) -> None:
         raise UserError(
             f'{scope} cannot be imported: {one_line(error)}. Run ptnt doctor'
         ) from error
+
+
+def forget_copies() -> None:
+    """Empty the memo with which MMEngine copies data sets, as for KFoldDataset.
+
+    MMEngine never does. Its keys are ids, which later objects get again: their copies would be
+    those of earlier objects.
+    """
+    from mmengine.dataset import BaseDataset
+
+    # In OneDL's fork, the default is None.
+    for memo in filter(None, BaseDataset._copy_without_annotation.__defaults__ or ()):
+        memo.clear()

@@ -41,7 +41,7 @@ def start_from_checkpoint(view: ConfigView) -> None:
 
 
 def _replace_weights(view: ConfigView, init_cfg: dict | None) -> None:
-    for owner in view.older_settings:
+    for owner in view.settings_with_pretrained:
         owner['pretrained'] = None
     view.backbone['init_cfg'] = init_cfg
 

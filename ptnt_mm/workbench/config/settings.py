@@ -46,6 +46,11 @@ def type_name(settings: Mapping) -> str:
     return name.rpartition('.')[2] if name.partition('.')[0] in _SHARED else name
 
 
+def as_list(settings: object) -> list:
+    """A list or a tuple as a list, and anything else as a list of one."""
+    return list(settings) if isinstance(settings, (list, tuple)) else [settings]
+
+
 def short_name(settings: Mapping) -> str:
     """The same without any scope: for guesses by a part of the name, such as 'Load'."""
     return type_name(settings).rpartition('.')[2]

@@ -17,7 +17,7 @@ from ptnt_mm.weights.pretrained import pretrained_init
 from ptnt_mm.workbench.config.hosts import HOSTS, Host
 from ptnt_mm.workbench.config.recognisers import how_to_get
 from ptnt_mm.workbench.config.registered import arguments_of, classes_named
-from ptnt_mm.workbench.config.settings import dicts_within, scope_of, type_name
+from ptnt_mm.workbench.config.settings import as_list, dicts_within, scope_of, type_name
 
 SPLITS = ('train', 'val', 'test')
 
@@ -159,11 +159,11 @@ class ConfigView:
         init = pretrained_init(self.backbone.get('init_cfg'))
         if init is not None:
             return str(init['checkpoint'])
-        return next((str(owner['pretrained']) for owner in self.older_settings), None)
+        return next((str(owner['pretrained']) for owner in self.settings_with_pretrained), None)
 
     @property
-    def older_settings(self) -> list[Mapping]:
-        """The settings with ``pretrained``, the older way to name weights, as of mmseg's models."""
+    def settings_with_pretrained(self) -> list[Mapping]:
+        """Those that name weights in the older way, as mmseg's models do."""
         owners = (self.model, self.backbone)
         return [owner for owner in owners if isinstance(owner.get('pretrained'), str)]
 
@@ -207,9 +207,9 @@ class ConfigView:
         """The settings of the schedulers of parameters: a list, just one, or some by optimizer."""
         found = self.config.get('param_scheduler') or []
         if isinstance(found, Mapping) and 'type' not in found:
-            several = [item for part in found.values() for item in _listed(part)]
+            several = [item for part in found.values() for item in as_list(part)]
             found = several if all(isinstance(item, Mapping) for item in several) else found
-        return _listed(found)
+        return as_list(found)
 
     @property
     def randomness(self) -> Mapping:
@@ -287,7 +287,7 @@ class Split:
         """The metrics, also those inside an evaluator such as MultiDatasetsEvaluator."""
         found = self._config.get(f'{self.name}_evaluator') or []
         found = found.get('metrics', found) if isinstance(found, Mapping) else found
-        return list(found) if isinstance(found, (list, tuple)) else [found]
+        return as_list(found)
 
     @property
     def separate_evaluator(self) -> Mapping | None:
@@ -434,10 +434,6 @@ def local_path(name: object, root: str = '') -> Path | None:
     if not isinstance(name, str) or not name or '://' in name or '://' in root:
         return None
     return Path(root) / name
-
-
-def _listed(settings: object) -> list:
-    return list(settings) if isinstance(settings, (list, tuple)) else [settings]
 
 
 def _mapping(settings: Mapping, key: str) -> Mapping:

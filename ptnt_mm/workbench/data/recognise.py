@@ -15,7 +15,6 @@ from ptnt_mm.workbench.data.formats import FORMAT_NAMES, all_formats, class_mask
 from ptnt_mm.workbench.data.image_files import decoded
 from ptnt_mm.workbench.data.labels import TASKS, LabelledImage, Labels, Outcome, counted_classes
 from ptnt_mm.workbench.data.many_files import grouped, on_threads
-from ptnt_mm.workbench.data.predictions import LABELS
 from ptnt_mm.workbench.data.reading.class_tables import read_table
 from ptnt_mm.workbench.data.reading.collector import DAMAGED, EMPTY, UNREADABLE
 from ptnt_mm.workbench.data.reading.format import Format, Signs
@@ -169,7 +168,7 @@ def read_labels(tree: Tree, recognised: Recognised) -> Labels:
     if tree.results:
         files = tree.first_few(tree.results)
         labels.notes.append(f'results of ptnt infer, which are not read: {files}')
-        folders = [file.with_name(LABELS) for file in tree.results]
+        folders = sorted(tree.predicted)
         if written := [folder for folder in folders if _has(recognised.format, folder)]:
             named = tree.first_few(written)
             labels.notes.append(f'labels that ptnt infer wrote are used, so correct them: {named}')

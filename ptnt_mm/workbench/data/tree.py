@@ -118,10 +118,11 @@ class Tree:
 
     def is_predicted(self, file: Path) -> bool:
         """Whether a label file is in a folder for those that ``ptnt infer`` writes."""
-        return not self._predicted.isdisjoint(file.parents)
+        return bool(self.results) and not self.predicted.isdisjoint(file.parents)
 
     @cached_property
-    def _predicted(self) -> set[Path]:
+    def predicted(self) -> set[Path]:
+        """The folders for the label files that ``ptnt infer`` writes."""
         return {results.with_name(LABELS) for results in self.results}
 
     def without_predictions(self) -> 'Tree':

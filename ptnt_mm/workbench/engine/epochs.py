@@ -8,7 +8,7 @@ from typing import Any
 
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.numbers import is_number
-from ptnt_mm.workbench.config.settings import dicts_within, is_warm_up, type_name
+from ptnt_mm.workbench.config.settings import as_list, dicts_within, is_warm_up, type_name
 from ptnt_mm.workbench.config.view import ConfigView
 
 _FROM_BEGIN = ('T_max', 'total_iters', 'total_steps', 'step_size', 'cool_down_time', 'epochs')
@@ -188,8 +188,7 @@ def without_empty(found: Any, epoch_length: int) -> Any:
     """
     if isinstance(found, Mapping) and 'type' not in found:
         return {name: without_empty(inner, epoch_length) for name, inner in found.items()}
-    found = found if isinstance(found, (list, tuple)) else [found]
-    return [schedule for schedule in found if not _is_empty(schedule, epoch_length)]
+    return [schedule for schedule in as_list(found) if not _is_empty(schedule, epoch_length)]
 
 
 def _is_empty(schedule: Any, epoch_length: int) -> bool:

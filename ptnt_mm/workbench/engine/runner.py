@@ -24,10 +24,9 @@ from ptnt_mm.utils.terminal import FOR_THE_FILE, use_terminal
 from ptnt_mm.utils.versions import VERSIONS, installed, provider
 from ptnt_mm.utils.wrappers import unwrapped
 from ptnt_mm.weights.mmengine import require_safe_loading
-from ptnt_mm.workbench.config.build import forget_copies
 from ptnt_mm.workbench.config.build_errors import explained_building, explained_late_building
 from ptnt_mm.workbench.config.causes import Kind, explain
-from ptnt_mm.workbench.config.hosts import import_host
+from ptnt_mm.workbench.config.hosts import forget_copies, import_host
 from ptnt_mm.workbench.config.safeguards import with_safeguards
 from ptnt_mm.workbench.config.view import ConfigView
 from ptnt_mm.workbench.engine.class_scores import keeping_class_scores

@@ -21,8 +21,8 @@ from torch.nn.functional import interpolate
 from ptnt_mm.utils.noise import logging_disabled
 from ptnt_mm.utils.numbers import is_number
 from ptnt_mm.workbench.check.data_sets import LoadedDataset, identity
-from ptnt_mm.workbench.config.build import build_model, forget_copies
-from ptnt_mm.workbench.config.hosts import HOSTS
+from ptnt_mm.workbench.config.build import build_model
+from ptnt_mm.workbench.config.hosts import HOSTS, forget_copies
 from ptnt_mm.workbench.config.settings import dicts_within, short_name
 from ptnt_mm.workbench.config.view import ConfigView, Split
 

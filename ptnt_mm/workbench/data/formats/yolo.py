@@ -397,7 +397,7 @@ def _add_classes(
     """Add the classes that have names; return their numbers."""
     used = [names.given] if names.given else [] if names.settings else [*names.lists.values()]
     for known in map(names.of, sources):
-        if all(known is not other for other in used):
+        if known not in used:
             used.append(known)
     for known in used:
         for _, name in sorted(known.items()):

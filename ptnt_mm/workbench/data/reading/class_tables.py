@@ -50,7 +50,7 @@ def read_table(tree: Tree) -> Table:
         UserError: if a file that is called like a table cannot be read, or if two of one name
             contradict each other, as in sets that were put together.
     """
-    tables, unreadable = [], {}
+    tables, unreadable = [], []
     for file in (*tree.with_suffix('.csv'), *tree.with_suffix('.txt')):
         is_csv = file.suffix.lower() == '.csv'
         if tables and file.name != tables[0].file.name:
@@ -62,10 +62,9 @@ def read_table(tree: Tree) -> Table:
             continue
         except UserError as error:
             if _is_called_like_a_table(file):
-                unreadable[file] = str(error)
-    for file, why in unreadable.items():
-        if not tables:
-            raise UserError(f'{file}, which has names of classes, cannot be read: {why}')
+                unreadable.append(f'{file}, which has names of classes, cannot be read: {error}')
+    if unreadable and not tables:
+        raise UserError(unreadable[0])
     first = tables[0] if tables else Table()
     for other in tables[1:]:
         if _contradict(first, other):

@@ -260,18 +260,18 @@ class Collector:
 
     def _leave_out_predictions(self) -> None:
         """Leave out what ``ptnt infer`` found in images that have other labels as well."""
-        replaced = [
-            entry.image.path in self._by_hand and self.tree.is_predicted(entry.file)
-            for entry in self._written
-        ]
-        if images := {entry.image.path for entry in compress(self._written, replaced)}:
+        files = {entry.file for entry in self._written}
+        predicted = set(filter(self.tree.is_predicted, files))
+
+        def is_replaced(entry: _Written) -> bool:
+            return entry.file in predicted and entry.image.path in self._by_hand
+
+        if images := {entry.image.path for entry in filter(is_replaced, self._written)}:
             self.labels.notes.append(
                 f'{counted(len(images), "image")} with labels besides those that ptnt infer wrote: '
                 'only the others are used'
             )
-            self._written = [
-                e for e, is_out in zip(self._written, replaced, strict=True) if not is_out
-            ]
+            self._written = [entry for entry in self._written if not is_replaced(entry)]
 
     def _without_repeats(self, entries: list[_Written]) -> list[_Written]:
         left = np.ones(len(entries), bool)

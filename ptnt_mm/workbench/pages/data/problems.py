@@ -34,8 +34,8 @@ def group_problems(text: str, folder: Path | None, known: Iterable[Path]) -> lis
     """
     by_name: dict[str, Path] = {}
     by_stem: dict[str, Path] = {}
-    known = set(known)
-    for path in sorted(known):
+    known = dict.fromkeys(known)  # in their order
+    for path in known:
         by_name.setdefault(path.name, path)
         by_stem.setdefault(path.stem, path)
     groups: dict[Path | str, ProblemsOfImage] = {}
@@ -46,9 +46,9 @@ def group_problems(text: str, folder: Path | None, known: Iterable[Path]) -> lis
         if own.suffix.lower() in FORMATS:
             image = own if own.is_file() else None
         else:
-            whole = named and Path(folder or '', named[1])
-            image = whole if whole in known else by_name.get(named and Path(named[1]).name)
-            image = image or by_stem.get(own.stem)
+            name = Path(named[1] if named else '')
+            whole = Path(folder or '', name)
+            image = whole if whole in known else by_name.get(name.name) or by_stem.get(own.stem)
         group = groups.setdefault(image or file, ProblemsOfImage(image, file))
         group.lines.append(what)
         if image is not None and (box := _BOX.search(what)):
